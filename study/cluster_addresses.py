@@ -5,8 +5,8 @@ import os
 import re
 from urllib.parse import urlsplit
 
-from study.cluster_token import MIN_TOKEN_CHARACTERS, find_token, pass_token_to_ray
 from study.errors import UserError
+from study.upstream.ray_token import MIN_TOKEN_CHARACTERS, find_token, pass_token_to_ray
 
 LOOPBACK = "127.0.0.1"
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from study import cluster_addresses, cluster_token
+from study import cluster_addresses
 from study.errors import UserError
+from study.upstream import ray_token
 
 TOKEN = "0123456789abcdef" * 4
 
@@ -86,7 +87,7 @@ def test_a_home_that_cannot_be_looked_into_has_no_token(monkeypatch: pytest.Monk
     for home in ("/nonexistent", "/proc/1/fd", ""):
         monkeypatch.setenv("HOME", home)
         cluster_addresses.check_cluster_address("127.0.0.1:6379")
-        assert cluster_token.find_token() is None
+        assert ray_token.find_token() is None
 
 
 def test_a_ray_of_ones_own_has_a_token_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,11 +99,11 @@ def test_a_ray_of_ones_own_has_a_token_of_its_own(tmp_path: Path, monkeypatch: p
     (folder := tmp_path / "private").mkdir()
     tokens = set()
     for _ in range(2):
-        with cluster_token.use_new_token(folder):
+        with ray_token.use_new_token(folder):
             assert "RAY_AUTH_TOKEN" not in os.environ
             path = Path(os.environ["RAY_AUTH_TOKEN_PATH"])
             assert (path.parent, path.stat().st_mode & 0o777) == (folder, 0o600)
-            tokens.add(cluster_token.find_token())
+            tokens.add(ray_token.find_token())
             os.environ["RAY_AUTH_MODE"] = "token"  # as Ray does
         assert given == {name: os.environ[name] for name in given}
         assert "RAY_AUTH_MODE" not in os.environ

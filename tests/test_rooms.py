@@ -15,7 +15,6 @@ LOOSE = {
     "__main__",
     "catalogue",
     "cluster_addresses",
-    "cluster_token",
     "errors",
     "files",
     "knobs",
@@ -45,7 +44,6 @@ ALLOWED = {
     "published": set(),
     "sweep": {
         "cluster_addresses",
-        "cluster_token",
         "data",
         "home",
         "models",
@@ -70,7 +68,7 @@ ALLOWED = {
         "spec",
     },
     "analysis": {"analysis.report", "analysis.statistics", "analysis.tables"},
-    "cluster": {"cluster_addresses", "cluster_token", "data", "home", "spec", "upstream"},
+    "cluster": {"cluster_addresses", "data", "home", "spec", "upstream"},
 }
 """What each room imports besides `EVERYWHERE`, inside functions too: the way of the data, which goes one way.
 

@@ -16,10 +16,10 @@ from urllib.parse import quote, urlencode
 
 from study.cluster.driver_job import DriverJob
 from study.cluster_addresses import check_jobs_address
-from study.cluster_token import find_token, token_refused_error
 from study.errors import UserError
 from study.text import escape_control
 from study.upstream import ray_internals
+from study.upstream.ray_token import find_token, token_refused_error
 
 ORDERLY_TERMINATIONS = ("EXPECTED_TERMINATION", "AUTOSCALER_DRAIN_IDLE")
 """Reasons of an end that is no loss: the node was stopped, or had nothing to do. A spot machine that is taken back is

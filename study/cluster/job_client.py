@@ -22,13 +22,13 @@ from study import data
 from study.cluster import job_answer, job_log
 from study.cluster.dashboard import ClusterDashboard, dashboard_unreachable_error
 from study.cluster.driver_job import DRIVER_MODULE, FINAL_TRAINING_DRIVER, DriverJob, driver_job_id, driver_job_metadata
-from study.cluster_token import token_refused_error
 from study.errors import StudyStoppedError, UserError
 from study.spec import StudySpec
 from study.spec.yaml_document import shipped_files_folder
 from study.text import shell_command
 from study.upstream import ray_internals
 from study.upstream.logging import hide_library_messages
+from study.upstream.ray_token import token_refused_error
 
 SUBMITTED_STUDY_FILE = "job-study.yaml"
 CODE_SUFFIXES = (".py", ".yaml", ".j2", ".html", ".css", ".js")

@@ -16,7 +16,7 @@ from typing import Literal, get_args
 
 import psutil
 
-from study import cluster_token, data
+from study import data
 from study.data.source import data_roots
 from study.errors import UserError
 from study.home.folder import HOME_FORMAT_VERSION, Home, check_home_format
@@ -26,6 +26,7 @@ from study.text import redact_credentials
 from study.tracking.connection import connect_to_mlflow, find_database_damage, format_mlflow_error
 from study.tracking.tracking_state import REFRESH_REQUEST_TIMEOUT_S
 from study.training.gpu_errors import CUDA_TORCH_ADVICE, OLDER_CUDA_TORCH_ADVICE
+from study.upstream import ray_token
 from study.writable_folders import SHARED_MEMORY_FOLDER, check_shared_memory, ray_socket_folder, why_unwritable
 
 CheckState = Literal["ok", "warning", "problem"]
@@ -386,7 +387,7 @@ def mlflow_findings(home: Home) -> Iterator[Finding]:
 def ray_findings(home: Home, address: str | None) -> Iterator[Finding]:
     """Yield whether the token's file can be read, and what the cluster at the address answers, if there is one."""
     try:
-        cluster_token.pass_token_to_ray()
+        ray_token.pass_token_to_ray()
         if address is None:
             message = "no address is given: trials run on this machine, in a Ray of their own"
             yield Finding("Ray", "ok", message)

@@ -13,7 +13,7 @@ import torch
 from study.errors import find_disk_error
 from study.sweep.failures import JobError, TrialFailedError
 from study.sweep.host_memory import MemoryLimit
-from study.sweep.job_payload import JobPayload, ReportListener
+from study.sweep.job_payload import JobPayload, MetricsReport, ReportListener, StartReport, TextReport
 from study.training.checkpoint import MIN_PAUSE_PER_WRITE_TIME, UnusableCheckpointError
 from study.training.config import TrialConfig
 from study.training.device import (
@@ -102,10 +102,10 @@ def run_trial_job(make: Callable[[], Trial | FunctionTrial], job: JobPayload, li
             try:
                 metrics = trial.evaluate("test", final=True)
             except FunctionTrialError as why:  # not raised: Tune would end this process, and a new one takes seconds
-                listener({"untested": str(why)})
+                listener(TextReport("untested", str(why)))
             else:
                 _keep_log_probabilities(trial, job, "test")
-                listener({"metrics": metrics})
+                listener(MetricsReport(metrics))
             return
         try:
             _train_trial(trial, job, listener)
@@ -113,7 +113,7 @@ def run_trial_job(make: Callable[[], Trial | FunctionTrial], job: JobPayload, li
             job.checkpoint_file.unlink(missing_ok=True)
             _train_trial(make(), job, listener, str(unusable))
     except DivergedError as diverged:
-        listener({"diverged": str(diverged)})
+        listener(TextReport("diverged", str(diverged)))
 
 
 def error_for_driver(error: BaseException, device: str, memory: MemoryLimit) -> JobError:
@@ -158,7 +158,7 @@ def _train_trial(
     """
     behind, note = resume_epoch(trial, job.checkpoint_file, job.n_reported_epochs)
     course = trial.train_epochs(job.checkpoint_file, MIN_PAUSE_PER_WRITE_TIME, make_epoch_tracker(job.objective_json))
-    listener({"behind": behind, "note": why_anew or note, "device": describe_device(trial.device)})
+    listener(StartReport(behind, why_anew or note, describe_device(trial.device)))
     with closing(course):  # type: ignore[type-var]
         for epoch, metrics in enumerate(course, start=behind + 1):
             if epoch == trial.config.train.epochs and job.model_file:
@@ -169,8 +169,8 @@ def _train_trial(
 
                 classes, losses = trial.evaluate.predictions_and_losses("val")
                 predicted = FoldPredictions(classes.cpu().numpy(), losses.float().cpu().numpy())
-                listener({"predicted": predicted.to_text()})
-            listener({"metrics": metrics, "epoch": epoch})
+                listener(TextReport("predicted", predicted.to_text()))
+            listener(MetricsReport(metrics, epoch))
 
 
 def _keep_log_probabilities(trial: Trial | FunctionTrial, job: JobPayload, split: str) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Literal, TypedDict
 
 from study.knobs import Value
 
@@ -69,15 +69,43 @@ class JobPayload:
         return f"JobPayload(trial {self.trial})"
 
 
-JobReport = Mapping[str, Any]
-"""What happens in a job, by one of these sets of keys:
+@dataclass(frozen=True)
+class StartReport:
+    """A trial goes on after the epoch `behind`, on a device.
 
-`behind`, `note`, `device`: it goes on after an epoch, on a device; the note: why a state that was kept is of no use.
-`metrics`, `epoch`: of an epoch; without `epoch`: of the test split.
-`predicted`: the predictions for the samples of its fold, packed: `study.sweep.joined_folds.FoldPredictions`.
-`diverged`: it ends here, as its loss or metric is no number; says which.
-`untested`: it ends here, as the trial's function yielded no metrics of the test split; says so.
-"""
+    Attributes:
+        note: why a state that was kept is of no use; None: it is of use, or there is none.
+    """
+
+    behind: int
+    note: str | None
+    device: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class MetricsReport:
+    """Metrics of an epoch; with None for the epoch, of the test split."""
+
+    metrics: Mapping[str, float]
+    epoch: int | None = None
+
+
+@dataclass(frozen=True)
+class TextReport:
+    """A text that a trial sends besides metrics.
+
+    Attributes:
+        kind: `predicted`: the predictions for the samples of its fold, packed, see
+            `study.sweep.joined_folds.FoldPredictions`; `diverged`: it ends here, as its loss or metric is no number;
+            `untested`: it ends here, as its function yielded no metrics of the test split.
+    """
+
+    kind: Literal["predicted", "diverged", "untested"]
+    text: str
+
+
+JobReport = StartReport | MetricsReport | TextReport
+"""What happens in a job."""
 
 ReportListener = Callable[[JobReport], None]
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import psutil
 
 from study.cluster_addresses import LOOPBACK
-from study.cluster_token import use_new_token
 from study.errors import StartInterruptedError
 from study.files import lock_file
 from study.sweep.host_memory import MemoryLimit
@@ -33,6 +32,7 @@ from study.upstream.ray_internals import (
     forget_token,
     start_ray_apart_and_quiet,
 )
+from study.upstream.ray_token import use_new_token
 from study.upstream.scratch import (
     CLEAN_UP_TIMEOUT_S,
     KILL_TIMEOUT_S,

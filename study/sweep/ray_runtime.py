@@ -19,7 +19,6 @@ import psutil
 from packaging.requirements import Requirement
 
 from study.cluster_addresses import HOST_PORT_PATTERN, check_cluster_address, check_cluster_token, is_loopback
-from study.cluster_token import find_token, pass_token_to_ray, token_refused_error
 from study.errors import UserError
 from study.files import as_user_error_if_unwritable
 from study.spec.schema import TrialResources
@@ -40,6 +39,7 @@ from study.upstream.ray_internals import (
     is_ray_job,
     start_ray_apart_and_quiet,
 )
+from study.upstream.ray_token import find_token, pass_token_to_ray, token_refused_error
 
 CLUSTER_POLL_INTERVAL_S = 1.0
 """Seconds between two questions whether a cluster still answers."""

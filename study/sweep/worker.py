@@ -22,7 +22,7 @@ from study.models import initial_weights
 from study.sweep.failures import JobError, NodeUnusableError, TrialFailedError
 from study.sweep.fresh_process import run_job_in_fresh_process
 from study.sweep.host_memory import MemoryLimit
-from study.sweep.job_payload import JobPayload, JobReport, ReportListener, TuneConfig
+from study.sweep.job_payload import JobPayload, JobReport, MetricsReport, ReportListener, StartReport, TuneConfig
 from study.training.config import TrialConfig
 from study.training.gpu_errors import NoDeviceError
 from study.upstream.environment import ProcessKind, set_variables_here
@@ -65,9 +65,8 @@ def run_job(config: TuneConfig, *, datasets: Mapping[str, ObjectRef], weights: M
         if not job.in_fresh_process:  # the process stays for other trials
             from study.training.device import free_gpu_memory
 
-            with suppress(
-                RuntimeError
-            ):  # from a GPU that has failed; the error that ended the trial must not be hidden
+            # a GPU that has failed raises again, which must not hide the error that ended the trial
+            with suppress(RuntimeError):
                 free_gpu_memory()
         listener.is_over.set()
 
@@ -142,42 +141,39 @@ class TuneListener:
         Tune drops a trial for which a process is not free in time, and tells nobody; of a process that died it tells.
         """
         try:
-            if "behind" in report:
-                report_start(self._heard, **report)
-            elif "metrics" in report:
-                report_metrics(**report)
+            if isinstance(report, StartReport):
+                report_start(self._heard, report)
+            elif isinstance(report, MetricsReport):
+                report_metrics(report)
             else:
-                tune.report(dict(report))
+                tune.report({report.kind: report.text})
         except SystemExit:
             threading.Thread(target=lambda: self.is_over.wait(CLEAN_UP_TIMEOUT_S) or os._exit(1), daemon=True).start()
             raise
 
 
-def report_metrics(metrics: Mapping[str, float], epoch: int | None = None) -> None:
-    """Report the metrics of an epoch, or of the test split (None), as JSON.
-
-    Tune would flatten a nested report twice, and keep six statistics of each number.
-    """
-    report = {"metrics": json.dumps(metrics)}
-    tune.report(report if epoch is None else {"epoch": epoch, **report})
+def report_metrics(report: MetricsReport) -> None:
+    """Report metrics as JSON: Tune would flatten a nested report twice, and keep six statistics of each number."""
+    metrics = {"metrics": json.dumps(report.metrics)}
+    tune.report(metrics if report.epoch is None else {"epoch": report.epoch, **metrics})
 
 
 _is_place_reported = False
 """Whether the driver was told where this process is."""
 
 
-def report_start(heard: int, behind: int, note: str | None, device: Mapping[str, str]) -> None:
+def report_start(heard: int, report: StartReport) -> None:
     """Report that a trial begins, where the driver cannot know where or after which epoch.
 
     That is so in a process's first job, and for a trial that had reported before. A report costs as much as a very
     short trial.
     """
     global _is_place_reported
-    if _is_place_reported and not heard and not note:
+    if _is_place_reported and not heard and not report.note:
         return
     place = {"node": f"{socket.gethostname()}:{os.getpid()}", "machine": ray.get_runtime_context().get_node_id()}
     # text, as Tune would flatten a nested value
-    place["device"] = json.dumps(dict(device))
+    place["device"] = json.dumps(dict(report.device))
     place["memory"] = json.dumps(asdict(MemoryLimit.of_this_process()))
-    tune.report({**place, "behind": behind, "note": note})
+    tune.report({**place, "behind": report.behind, "note": report.note})
     _is_place_reported = True

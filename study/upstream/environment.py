@@ -1,8 +1,8 @@
 """The environment variables that configure Ray and MLflow: each with its value, for whom it is, and why.
 
-Addresses, tokens, passwords and time limits are set where they are known: `study/cluster_token.py`, `study/tracking/
-connection.py`, `study/cluster/local.py`. `cluster/mlflow_server.py` and `cluster/Dockerfile`, which run without this
-package, write theirs themselves; `tests/upstream/test_environment.py` checks them against this table.
+Addresses, tokens, passwords and time limits are set where they are known: `study/upstream/ray_token.py`,
+`study/tracking/connection.py`, `study/cluster/local.py`. `cluster/mlflow_server.py` and `cluster/Dockerfile`, which run
+without this package, write theirs themselves; `tests/upstream/test_environment.py` checks them against this table.
 """
 
 import os

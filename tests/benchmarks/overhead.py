@@ -55,14 +55,15 @@ def study(trials: int, reports: int, seconds: float, tracking: str, slots: int, 
     from study.spec import load_study
     from study.sweep import own_ray
     from study.sweep.driver import drive_study
+    from study.sweep.job_payload import MetricsReport, StartReport
     from study.tracking import MlflowTracker
 
     def job(config: dict[str, Any], **_: Any) -> None:
-        worker.report_start(0, 0, None, {"name": "cpu"})
+        worker.report_start(0, StartReport(0, None, {"name": "cpu"}))
         for report in range(1, reports + 1):
             time.sleep(seconds / reports)
             extra = {f"train/figure_{number}": 0.5 for number in range(METRICS - 1)}
-            worker.report_metrics({"val/accuracy": value(config, report), **extra}, report)
+            worker.report_metrics(MetricsReport({"val/accuracy": value(config, report), **extra}, report))
 
     own_ray.run_job_in_ray_worker = job  # type: ignore[assignment]
     space = ", ".join(f"{key}: {{low: {low}, high: {high}}}" for key, (low, high) in SPACE.items())

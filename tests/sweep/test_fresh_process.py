@@ -22,7 +22,7 @@ from study.sweep import fresh_process
 from study.sweep.failures import TrialFailedError
 from study.sweep.fresh_process import run_job_in_fresh_process
 from study.sweep.host_memory import MemoryLimit
-from study.sweep.job_payload import JobPayload, JobReport
+from study.sweep.job_payload import JobPayload, JobReport, MetricsReport, StartReport
 from study.training.config import TrainOptions, TrialConfig
 from study.upstream.scratch import TRIAL_FOLDER_PREFIX
 
@@ -39,13 +39,14 @@ class Heard:
         self._stop = stop
 
     def __call__(self, report: JobReport) -> None:
-        if "behind" in report:
-            self.started = report["behind"], report["note"]
-        if "metrics" in report:
-            self.epochs.append({name: value for name, value in report["metrics"].items() if name[:4] == "val/"})
-            if report.get("epoch") == self._stop:
+        if isinstance(report, StartReport):
+            self.started = report.behind, report.note
+        elif isinstance(report, MetricsReport):
+            self.epochs.append({name: value for name, value in report.metrics.items() if name[:4] == "val/"})
+            if report.epoch == self._stop:
                 sys.exit(0)
-        self.why = report.get("diverged") or report.get("untested") or self.why
+        elif report.kind != "predicted":
+            self.why = report.text
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -333,10 +334,11 @@ from pathlib import Path
 sys.path[:0] = [{tests!r}, {here!r}]
 from test_fresh_process import Functions, Heard
 from study.sweep.fresh_process import run_job_in_fresh_process
+from study.sweep.job_payload import MetricsReport
 mine = Functions(Path({folder!r}), {folder!r}, "mine_that_cleans")
 class Listener(Heard):
     def __call__(self, report):
-        if {killed_on_report} and "metrics" in report:
+        if {killed_on_report} and isinstance(report, MetricsReport):
             os.kill(os.getpid(), signal.SIGKILL)
 run_job_in_fresh_process(mine.job("cleans", file={said!r}, **{config}), Listener())
 """

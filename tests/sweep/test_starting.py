@@ -23,6 +23,7 @@ from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.spec import load_study
+from study.sweep.job_payload import MetricsReport, StartReport
 
 trials, slots, begun, seconds = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), float(sys.argv[4])
 ran = begun.with_name("ran")
@@ -48,7 +49,7 @@ gate = SlowToLoad(os.getpid())
 
 def job(config, **_):
     gate
-    worker.report_start(0, 0, None, {"name": "cpu"})
+    worker.report_start(0, StartReport(0, None, {"name": "cpu"}))
     (ran / str(os.getpid())).touch()
     time.sleep(seconds)
     number, patience = config["job"].trial, time.monotonic() + 300
@@ -56,7 +57,7 @@ def job(config, **_):
         time.sleep(0.1)
     while number == trials - 1 and len(os.listdir(ran)) < 2 and time.monotonic() < patience:
         time.sleep(0.1)  # the second process has its data by now, and on a busy machine no trial yet
-    worker.report_metrics({"val/accuracy": 0.5}, 1)
+    worker.report_metrics(MetricsReport({"val/accuracy": 0.5}, 1))
 
 own_ray.run_job_in_ray_worker = job
 if slots > 2:

@@ -57,12 +57,13 @@ from study.sweep import own_ray
 
 def job(config, **_):
     from study.sweep import worker
+    from study.sweep.job_payload import MetricsReport, StartReport
 
     worker.CLEAN_UP_TIMEOUT_S = 1.0
     listener, job = worker.TuneListener(0), config["job"]
-    listener({"behind": 0, "note": None, "device": {}})
+    listener(StartReport(0, None, {}))
     try:
-        listener({"metrics": {"val/accuracy": 0.5}, "epoch": 1})
+        listener(MetricsReport({"val/accuracy": 0.5}, 1))
     finally:
         while job.trial == 0:
             time.sleep(1)

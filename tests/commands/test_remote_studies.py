@@ -12,13 +12,13 @@ from helpers import Told, append_event, quickstart, write_ledger
 from study.cluster.dashboard import DashboardUnreachableError, dashboard_unreachable_error
 from study.cluster.driver_job import DriverJob
 from study.cluster.log_share import StudyDownloadFolder
-from study.cluster_token import MIN_TOKEN_CHARACTERS
 from study.commands import fetch as fetching
 from study.commands.final_training import final_training_spec, find_model_files
 from study.commands.remote_studies import RemoteStudies, driver_end_lines, export_from_cluster
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder, read_fetch_origin
 from study.spec import StudySpec, load_study
+from study.upstream.ray_token import MIN_TOKEN_CHARACTERS
 
 
 class There:
