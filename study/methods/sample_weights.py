@@ -34,7 +34,7 @@ class BalanceOptions:
 
 
 def balance_knobs(method: Section) -> Iterator[Knob]:
-    """Yield the keys about weights of a `method` section; without bias labels there are no cells."""
+    """Yield the knobs of weights of a `method` section; without bias labels there are no cells."""
     for knob in read_knobs(BalanceOptions):
         if knob.key == "class_weights" or method.get("bias_source") != "model":
             yield knob
