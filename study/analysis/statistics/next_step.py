@@ -43,13 +43,14 @@ from study.analysis.statistics.seeds_needed import (
     SeedsNeeded,
     estimate_seeds_needed,
 )
-from study.analysis.statistics.unkept_constraints import LoosenConstraints, find_unkept_constraints
+from study.analysis.statistics.unkept_constraints import find_unkept_constraints
 from study.ranking import FittedReference, Results
 from study.ranking.arms import Arm, arm_of_candidate
 from study.ranking.difference import Difference
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec, objective
 from study.spec.constraints import MetricConstraint
+from study.spec.objective import Objective
 from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES
 from study.spec.search_checks import count_configurations
 from study.text import pluralise, sentence_case, shell_command
@@ -113,6 +114,20 @@ STEP_REASONS = {
     "baseline on own seeds alone": "The baseline ran on the search's own seeds alone, so the gain is known on these "
     "only.",
 }
+
+
+class LoosenConstraints(Statement):
+    """The advice to loosen constraints that nothing keeps."""
+
+    goal: Objective
+
+    def __str__(self) -> str:
+        constraints = self.goal.constraints
+        what = f"limit{'s' * (len(constraints) > 1)}"
+        return (
+            f"Nothing that was tried keeps {formatting.join_with_and(map(str, constraints))}. Loosen the {what} "
+            "(search.constraints) and run the study under another name, or search where more can be reached."
+        )
 
 
 MAX_NAMED_KEEPING_CONSTRAINTS = 3

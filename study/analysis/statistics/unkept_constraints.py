@@ -1,4 +1,4 @@
-"""Constraints that nothing in a study keeps: what comes nearest to them, and that they are to be loosened."""
+"""Constraints that nothing in a study keeps, and what comes nearest to them."""
 
 from study.analysis.statistics import formatting
 from study.metrics.metric_format import format_metric
@@ -40,20 +40,6 @@ class NoConfigurationKeepsConstraints(Statement):
         if others:
             return f"misses {self.goal.broken_constraints_text(score)}"
         return f"has {format_metric(constraints[0].metric, constraints[0].value_at_violation(by))}"
-
-
-class LoosenConstraints(Statement):
-    """The advice to loosen constraints that nothing keeps."""
-
-    goal: Objective
-
-    def __str__(self) -> str:
-        constraints = self.goal.constraints
-        what = f"limit{'s' * (len(constraints) > 1)}"
-        return (
-            f"Nothing that was tried keeps {formatting.join_with_and(map(str, constraints))}. Loosen the {what} "
-            "(search.constraints) and run the study under another name, or search where more can be reached."
-        )
 
 
 def find_unkept_constraints(results: Results) -> NoConfigurationKeepsConstraints | None:
