@@ -24,7 +24,7 @@ DISTANCES = (7.0, 10.0, 14.0, 19.0, 25.0, 32.0, 42.0, 55.0)  # from a point to i
 SIDES = [*product((1.0, 0.5, 0.0, -0.5, -1.0), (1.0, -1.0)), (1.0, 0.0), (-1.0, 0.0)]  # across and up
 MARK_RADIUS = 5.0  # points: a label leaves this much room around any point
 CLEARLY_NEARER = 2.0  # points: by so much a label is nearer to its own point than to others
-LED_FROM_DISTANCE = 16.0  # points: from here on a line leads from a label to its point
+MIN_LEADER_LINE_DISTANCE = 16.0  # points: from here on a line leads from a label to its point
 ROUNDS = 3  # in which each label moves to its best place among the others'
 
 # What is wrong with a place of a label, from the worst.
@@ -55,7 +55,7 @@ def _label_points_of_axes(figure: Figure, axes: Axes, points: Sequence[LabelledP
     choices: dict[int, list[_RatedPlace]] = {}
     for number, (*_, label) in enumerate(points):
         if label:
-            text = _write_label(axes, points[number], (0, 0), is_led=False)
+            text = _write_label(axes, points[number], (0, 0), has_leader_line=False)
             size = text.get_window_extent()
             text.remove()
             boxes = _label_boxes_beside(at[number], size.width / dot, size.height / dot)
@@ -65,8 +65,8 @@ def _label_points_of_axes(figure: Figure, axes: Axes, points: Sequence[LabelledP
     best = min(chosen, key=lambda taken: sum(bad for bad, _ in taken.values()))
     for number, (_, box) in best.items():
         middle = ((box.x0 + box.x1) / 2 - at[number].x, (box.y0 + box.y1) / 2 - at[number].y)
-        is_led = at[number].distance(box) > LED_FROM_DISTANCE or obstacles.is_nearer_to_another(box, number)
-        _write_label(axes, points[number], middle, is_led)
+        is_far = at[number].distance(box) > MIN_LEADER_LINE_DISTANCE
+        _write_label(axes, points[number], middle, is_far or obstacles.is_nearer_to_another(box, number))
 
 
 def _choose_label_places(choices: Mapping[int, Sequence[_RatedPlace]], order: Sequence[int]) -> dict[int, _RatedPlace]:
@@ -80,8 +80,8 @@ def _choose_label_places(choices: Mapping[int, Sequence[_RatedPlace]], order: Se
     return taken
 
 
-def _write_label(axes: Axes, point: LabelledPoint, middle: tuple[float, float], is_led: bool) -> Annotation:
-    """Write a label with its middle this far from its point, in points, and a line to the point if it is to be led."""
+def _write_label(axes: Axes, point: LabelledPoint, middle: tuple[float, float], has_leader_line: bool) -> Annotation:
+    """Write a label with its middle this far from its point, in points, and a line to the point if it has one."""
     x, y, label = point
     line = {"arrowstyle": "-", "color": GREY, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 3}
     text = axes.annotate(
@@ -94,7 +94,7 @@ def _write_label(axes: Axes, point: LabelledPoint, middle: tuple[float, float], 
         color=BLACK,
         fontsize=8.5,
         annotation_clip=False,
-        arrowprops=line if is_led else None,
+        arrowprops=line if has_leader_line else None,
         path_effects=[withStroke(linewidth=3, foreground="white")],  # a line may pass below it
         zorder=7,
     )
