@@ -258,10 +258,10 @@ def _gain_section(results: Results, candidate: Candidate) -> Section:
     """Return the study's metric minus the baseline's on both splits, with its interval; empty for the baseline."""
     from study.ranking.arms import arm_of_candidate
 
-    reference = results.baseline
-    if reference is None or reference.trial.number == candidate.trial.number:
+    baseline = results.baseline
+    if baseline is None or baseline.trial.number == candidate.trial.number:
         return {}
-    other = arm_of_candidate(results.spec, reference)
+    other = arm_of_candidate(results.spec, baseline)
     one = replace(arm_of_candidate(results.spec, candidate), n_candidates=results.n_candidates_for(candidate))
     names = (results.spec.metric, results.spec.test_metric)
     gains = {name: one.difference_to(other, name) for name in names}

@@ -247,11 +247,11 @@ class Ablation:
 
 def requested_ablation(record: StudyRecord) -> Ablation | None:
     """Return the ablation that was asked for last; None without one."""
-    reference = next(record.trials_of_stages("baseline"), None)
+    baseline = next(record.trials_of_stages("baseline"), None)
     told = record.ablation_request
-    if told is None or reference is None:
+    if told is None or baseline is None:
         return None
-    return Ablation(reference, record.trials[told.trial], told.steps, range(told.first, told.first + told.seeds))
+    return Ablation(baseline, record.trials[told.trial], told.steps, range(told.first, told.first + told.seeds))
 
 
 def choose_ablation_seeds(results: Results, best: Candidate, count: int | None) -> range:

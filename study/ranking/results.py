@@ -262,8 +262,8 @@ class Results:
     @cached_property
     def baseline_and_result_arms(self) -> tuple[Arm | None, Arm | None]:
         """The baseline, and the best searched configuration or the reference that is the result instead."""
-        reference, best = self.baseline_and_best_arms
-        return reference, arm_of_candidate(self.spec, self.reference_as_result) if self.reference_as_result else best
+        baseline, best = self.baseline_and_best_arms
+        return baseline, arm_of_candidate(self.spec, self.reference_as_result) if self.reference_as_result else best
 
     def rule_pick_arm(self, best: Arm) -> Arm | None:
         """Return the best on the fresh seeds of a rule's pick; None where it was confirmed or ran on none."""

@@ -198,9 +198,9 @@ def plot_learning_curves(results: Results) -> Figure | None:
     trials = trials_with_curve(results)
     if not trials:
         return None
-    best, reference = next(iter(results.ranked_search), None), results.baseline
+    best, baseline = next(iter(results.ranked_search), None), results.baseline
     figure, (axes, *_) = new_figure(_learning_curves_title(spec, trials), 4.3)
-    named = [candidate.trial for candidate in (best, reference) if candidate]
+    named = [candidate.trial for candidate in (best, baseline) if candidate]
     others = [trial for trial in trials if trial not in named]
     faded = opacity_for_count(min(len(trials), MAX_CURVES_PER_KIND))
     full = sample_evenly([trial for trial in others if trial.state != "pruned"], MAX_CURVES_PER_KIND)
@@ -226,7 +226,7 @@ def plot_learning_curves(results: Results) -> Figure | None:
     labels = []
     for candidate, name, colour, line in (
         (best, formatting.name_of_best(results), BLUE, "-"),
-        (reference, "baseline", BLACK, "--"),
+        (baseline, "baseline", BLACK, "--"),
     ):
         if candidate:
             points = learning_curve(spec, candidate.trial)

@@ -53,7 +53,7 @@ def plot_trade_off(results: Results) -> Figure | None:
     if metrics is None:
         return None
     across, up = metrics
-    reference, points = results.baseline, _search_metric_pairs(results, across, up, results.ranked_search)
+    baseline, points = results.baseline, _search_metric_pairs(results, across, up, results.ranked_search)
     names, measured = fresh_seed_arms_with_both_metrics(results, across, up)
     if max(map(len, trade_off_configurations(results))) < MIN_PLOTTED_CONFIGURATIONS:
         return None
@@ -62,11 +62,11 @@ def plot_trade_off(results: Results) -> Figure | None:
         where = f" on {_split_text(names)}, {formatting.rerun_seeds_text(spec)}"
         title = _metric_pair_title(names, [(arm.label, x.mean, y.mean) for arm, (x, y) in ends], where)
     else:
-        at = metric_pair_in_search(spec, reference, across, up) if reference else None
+        at = metric_pair_in_search(spec, baseline, across, up) if baseline else None
         told = [(formatting.name_of_best(results), *points[0][1]), *([("baseline", *at)] if at else [])]
         title = _metric_pair_title(metrics, told, " in the search")
     figure, drawn = new_figure(title, 4.0, bool(points) + bool(measured))
-    axes, both = iter(drawn), [*points, *_search_metric_pairs(results, across, up, [reference] if reference else [])]
+    axes, both = iter(drawn), [*points, *_search_metric_pairs(results, across, up, [baseline] if baseline else [])]
     if points:
         line = undominated_points(spec, points, across, up)
         _plot_search_configurations(results, next(axes), both, metrics, line, points[0][1])
@@ -98,8 +98,8 @@ def trade_off_configurations(results: Results) -> tuple[Sequence[object], Sequen
     metrics = trade_off_metrics(results)
     if metrics is None:
         return [], []
-    points, reference = _search_metric_pairs(results, *metrics, results.ranked_search), results.baseline
-    at = metric_pair_in_search(results.spec, reference, *metrics) if reference and points else None
+    points, baseline = _search_metric_pairs(results, *metrics, results.ranked_search), results.baseline
+    at = metric_pair_in_search(results.spec, baseline, *metrics) if baseline and points else None
     return [*points, *([at] if at else [])], fresh_seed_arms_with_both_metrics(results, *metrics)[1]
 
 
@@ -213,9 +213,9 @@ def broken_constraints_text(spec: StudySpec, *scores: TrialScore) -> str:
     return broken and escape_dollars(f"breaks {broken}")
 
 
-def _plot_baseline_mark(axes: Axes, reference: Candidate, at: MetricPair) -> None:
+def _plot_baseline_mark(axes: Axes, baseline: Candidate, at: MetricPair) -> None:
     """Mark the baseline, hollow where it breaks a limit."""
-    is_broken = reference.score.total_violation > 0
+    is_broken = baseline.score.total_violation > 0
     mark: MarkStyle = {**BASELINE_MARK, **HOLLOW_MARK} if is_broken else BASELINE_MARK
     axes.scatter(*[[x] for x in at], label=f"baseline{', breaks a limit' * is_broken}", **mark, zorder=5)
 

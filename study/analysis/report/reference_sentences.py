@@ -313,8 +313,8 @@ def references_table(results: Results, metrics: list[str]) -> "pd.DataFrame":
 
     if not results.references:
         return pd.DataFrame()
-    (reference, best), stays = results.baseline_and_best_arms, results.reference_as_result
-    arms = {"the baseline": reference} | {
+    (baseline, best), stays = results.baseline_and_best_arms, results.reference_as_result
+    arms = {"the baseline": baseline} | {
         one.name_with_needs + " (the result)" * (one == stays): arm_of_candidate(results.spec, one)
         for one in results.references
     }

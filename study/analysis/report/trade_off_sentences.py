@@ -91,7 +91,7 @@ class AccuracyTradeOff(Statement):
     """How accuracies on a split changed from the baseline to the best: the difference by metric."""
 
     split: str
-    reference: Arm
+    baseline: Arm
     best: Arm
     changes: Mapping[str, Difference]
 
@@ -101,7 +101,7 @@ class AccuracyTradeOff(Statement):
 
     def _change(self, name: str, change: Difference) -> str:
         where = SAMPLES_BY_ACCURACY[name.split("/")[1]]
-        before, after = (formatting.format_arm_mean(arm, name) for arm in (self.reference, self.best))
+        before, after = (formatting.format_arm_mean(arm, name) for arm in (self.baseline, self.best))
         if change.interval == (0.0, 0.0):
             return f"stayed at {after} on {formatting.every_repeat_text(change)} {where}"
         if change.is_clear is None and not change.value:
@@ -191,33 +191,33 @@ def trade_off_statements(results: Results) -> Iterator[AccuracyTradeOff | Refere
     A method that helps samples against the bias often loses some that go with it. A configuration that costs less
     accuracy follows, where the best costs much. Empty where nothing changed, or the study's own metrics say it all.
     """
-    reference, best = results.baseline_and_result_arms
-    if results.spec.training_function or results.spec.final_seeds is not None or best is None or reference is None:
+    baseline, best = results.baseline_and_result_arms
+    if results.spec.training_function or results.spec.final_seeds is not None or best is None or baseline is None:
         return
-    split = "test" if all(arm.metric_statistics("test/accuracy") for arm in (best, reference)) else "val"
+    split = "test" if all(arm.metric_statistics("test/accuracy") for arm in (best, baseline)) else "val"
     told = {name.split("/")[1] for name in results.spec.objective.metrics}
     names = [f"{split}/{name}" for name in SAMPLES_BY_ACCURACY if name not in told]
-    changes = {name: change for name in names if (change := best.difference_to(reference, name))}
+    changes = {name: change for name in names if (change := best.difference_to(baseline, name))}
     if f"{split}/conflicting_accuracy" in changes or "conflicting_accuracy" in told:
         changes.pop(f"{split}/shrunk_unbiased_accuracy", None)
     if not any(change.value for change in changes.values()):
         return
-    yield AccuracyTradeOff(split, reference, best, changes)
+    yield AccuracyTradeOff(split, baseline, best, changes)
     yield from _more_accurate_reference_statements(results, best, list(changes))
-    lost = best.difference_to(reference, "val/accuracy")
+    lost = best.difference_to(baseline, "val/accuracy")
     costs_much = lost is not None and lost.is_clear and lost.value < -MIN_LOSS_TO_NAME_SMALLER
     if costs_much and results.spec.metric != "val/accuracy":
-        yield from smaller_accuracy_loss_statements(results, reference, best)
+        yield from smaller_accuracy_loss_statements(results, baseline, best)
 
 
-def smaller_accuracy_loss_statements(results: Results, reference: Arm, best: Arm) -> Iterator[SmallerAccuracyLoss]:
+def smaller_accuracy_loss_statements(results: Results, baseline: Arm, best: Arm) -> Iterator[SmallerAccuracyLoss]:
     """Yield the best configuration besides the result that is better than the baseline and loses little accuracy.
 
     It breaks no constraint: the choice would not allow it.
     """
     spec = results.spec
-    own = reference.metric_statistics(spec.metric)
-    whole = reference.metric_statistics("val/accuracy")
+    own = baseline.metric_statistics(spec.metric)
+    whole = baseline.metric_statistics("val/accuracy")
     assert own
     assert whole
     least = math.floor(1000 * (whole.mean - MIN_LOSS_TO_NAME_SMALLER)) / 1000

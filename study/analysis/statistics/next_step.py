@@ -375,7 +375,7 @@ def next_steps(results: Results) -> list[NextStep]:
         return [NextStep("resume", cause, shell_command("resume", name, "--failed"))]
     if results.record.state != "complete":
         return [NextStep("resume", StepReason("not over"), shell_command("resume", name))]
-    reference, best = results.baseline_and_best_arms
+    baseline, best = results.baseline_and_best_arms
     if best is None or results.spec.varied_data_keys:
         return []
     stays = results.reference_as_result
@@ -395,8 +395,8 @@ def next_steps(results: Results) -> list[NextStep]:
         late = BestCameLate(when, results.spec.objective.has_several_metrics)
         found.append(NextStep("search", late, shell_command("resume", name, "--trials", f"+{math.ceil(when.of / 2)}")))
     if results.is_confirmed:
-        found += _seed_steps(results, reference, best)
-    elif any(results.rule_pick_arm(arm) is None for arm in (best, reference) if arm):
+        found += _seed_steps(results, baseline, best)
+    elif any(results.rule_pick_arm(arm) is None for arm in (best, baseline) if arm):
         top = min(PROPOSED_CONFIRM_COUNT, len(results.ranked_by_search_value))
         why = StepReason("baseline on own seeds alone" if results.rule_pick_arm(best) else "own seeds alone")
         found.append(NextStep("confirm", why, _confirm_command(results.spec, top, PROPOSED_CONFIRM_COUNT)))
@@ -449,16 +449,16 @@ def is_best_better_than_baseline(results: Results) -> bool | None:
 
     None where its seeds do not tell. What ran on one seed is taken as better: whether it is, `confirm` tells.
     """
-    reference, best = results.baseline_and_best_arms
+    baseline, best = results.baseline_and_best_arms
     won = results.best
-    if reference is None or best is None or won is None:
+    if baseline is None or best is None or won is None:
         return True
     if won.trial.stage == "baseline":
         return results.spec.objective.has_several_metrics and len(results.front) > 1
     judged = [each and (each.confirmed_score or each.score) for each in (results.baseline, won)]
     if judged[0] and judged[1] and judged[0].total_violation > judged[1].total_violation:
         return True
-    gains = (best.difference_to(reference, name) for name in results.spec.objective.metrics)
+    gains = (best.difference_to(baseline, name) for name in results.spec.objective.metrics)
     return None if all(gain is not None and gain.is_clear is False for gain in gains) else True
 
 
@@ -480,17 +480,17 @@ def is_space_exhausted(results: Results) -> bool:
     return there is not None and results.record.n_configurations_tried >= there
 
 
-def _seed_steps(results: Results, reference: Arm | None, best: Arm) -> list[NextStep]:
+def _seed_steps(results: Results, baseline: Arm | None, best: Arm) -> list[NextStep]:
     """Return the step of more seeds for the best and the baseline, or else for the best and the runner-up.
 
     Empty where more seeds are not needed.
     """
-    gain = best.difference_to(reference, results.spec.metric) if reference is not None else None
-    if reference is not None:
+    gain = best.difference_to(baseline, results.spec.metric) if baseline is not None else None
+    if baseline is not None:
         if gain is not None and not results.spec.is_better(gain.value, 0.0):
             return []
         if gain is not None and not gain.is_clear:
-            return _more_seeds_step(results, best, reference, gain)
+            return _more_seeds_step(results, best, baseline, gain)
     others = find_rivals(results)
     if (
         others is None
@@ -499,7 +499,7 @@ def _seed_steps(results: Results, reference: Arm | None, best: Arm) -> list[Next
     ):
         return []  # of a runner-up with the better mean the margin is known, which more seeds hardly change
     reach = max(map(abs, others.difference_to_runner_up.interval or (math.inf,)))
-    if reference is not None and gain is not None and reach < MIN_SHARE_OF_GAIN * abs(gain.value):
+    if baseline is not None and gain is not None and reach < MIN_SHARE_OF_GAIN * abs(gain.value):
         why = MoreSeedsNotNeeded(best, others.runner_up, reach, gain.value)
         return [NextStep("enough", why, None)]
     return _more_seeds_step(results, best, others.runner_up, others.difference_to_runner_up)

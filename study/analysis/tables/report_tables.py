@@ -193,5 +193,5 @@ def other_epochs_table(results: Results) -> pd.DataFrame:
 def _compared_arms_by_name(results: Results) -> dict[str, Arm | None]:
     if results.spec.final_seeds is not None:
         return {"final": results.final_training_arm}
-    reference, best = results.baseline_and_result_arms
-    return {"baseline": reference, "best": best}
+    baseline, best = results.baseline_and_result_arms
+    return {"baseline": baseline, "best": best}
