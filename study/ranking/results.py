@@ -220,11 +220,11 @@ class Results:
         First the one that is the study's result, if any, then those that are better than that configuration and keep
         the limits.
         """
-        won, stays = self.best, self.reference_as_result
+        won, reference = self.best, self.reference_as_result
         score = won and (won.confirmed_score if self.is_confirmed else won.score)
         keeping = [(one, own) for one in self.references if (own := one.score) and not own.total_violation]
         found = [one for one, own in keeping if score and own.constrained_dominates(score)]
-        return [*([stays] if stays else []), *(one for one in found if one != stays)]
+        return [*([reference] if reference else []), *(one for one in found if one != reference)]
 
     @property
     def reference_standing(self) -> StandingWithReferences | None:

@@ -241,10 +241,10 @@ def _summarise_references(results: Results) -> ReferencesSummary | None:
     """Return what needs no search; None where nothing was fitted."""
     if not results.record.reference_events:
         return None
-    stays = results.reference_as_result
+    reference = results.reference_as_result
     found = [ReferenceSummary(one.name, one.name_with_needs, one.metrics) for one in results.references]
     return ReferencesSummary(
-        found, results.why_references_failed, stays.name if stays else None, bool(results.references_above_best)
+        found, results.why_references_failed, reference.name if reference else None, bool(results.references_above_best)
     )
 
 
@@ -453,11 +453,11 @@ def summarise_candidate(spec: StudySpec, candidate: Candidate) -> ArmSummary:
     )
 
 
-def _summarise_reference(results: Results, stays: FittedReference) -> ArmSummary:
-    arm = arm_of_candidate(results.spec, stays)
-    violation = stays.score.total_violation if stays.score else None
+def _summarise_reference(results: Results, reference: FittedReference) -> ArmSummary:
+    arm = arm_of_candidate(results.spec, reference)
+    violation = reference.score.total_violation if reference.score else None
     told = _summarise_trials(results.spec, arm.trials, arm.joined_folds)
-    return replace(told, reference=stays.name, params={}, violation=violation)
+    return replace(told, reference=reference.name, params={}, violation=violation)
 
 
 def _summarise_trials(spec: StudySpec, trials: Sequence[TrialRecord], joined: FoldsJoined | None = None) -> ArmSummary:

@@ -54,13 +54,13 @@ def plot_fresh_seed_values(results: Results) -> Figure | None:
     The best reference, which has no seeds, is drawn beside them, and among those of a final training its model, where
     that is the ensemble.
     """
-    spec, stays, fresh = results.spec, results.reference_as_result, results.fresh_seed_arms
+    spec, reference, fresh = results.spec, results.reference_as_result, results.fresh_seed_arms
     if not fresh:
         return None
-    rival = None if stays or spec.final_seeds is not None else results.best_reference
+    rival = None if reference or spec.final_seeds is not None else results.best_reference
     beside = [arm_of_candidate(spec, rival)] if rival else []
     before = len(fresh) - (fresh[-1].label == "baseline")
-    arms = [*([arm_of_candidate(spec, stays)] if stays else []), *fresh[:before], *beside, *fresh[before:]]
+    arms = [*([arm_of_candidate(spec, reference)] if reference else []), *fresh[:before], *beside, *fresh[before:]]
     metrics = [name for name in (spec.metric, spec.test_metric) if any(arm.metric_statistics(name) for arm in arms)]
     metrics = metrics or [spec.metric]
     words = [wrap_metric_name(escape_dollars(name)) for name in metrics]

@@ -116,15 +116,15 @@ def conclusion_statements(results: Results) -> list[Statement]:
             ValueWithoutComparison("lowest" if spec.mode == "min" else "highest", best),
         ]
     beside, of_a_rule = list(reference_statements(results)), list(_rule_pick_statements(results, best))
-    stays = results.reference_as_result and arm_of_candidate(spec, results.reference_as_result)
-    if stays:
+    reference = results.reference_as_result and arm_of_candidate(spec, results.reference_as_result)
+    if reference:
         front = front_statements(results) if spec.objective.has_several_metrics else ()
         return [
-            *chance_and_small_split_statements(results, stays),
+            *chance_and_small_split_statements(results, reference),
             *beside,
             *front,
-            *class_below_chance_statements(results.record, stays),
-            *suspicious_result_statements(results, stays),
+            *class_below_chance_statements(results.record, reference),
+            *suspicious_result_statements(results, reference),
         ]
     little = list(chance_and_small_split_statements(results, best))
     is_guess = any(isinstance(one, NoBetterThanChance) for one in little)

@@ -378,8 +378,8 @@ def next_steps(results: Results) -> list[NextStep]:
     baseline, best = results.baseline_and_best_arms
     if best is None or results.spec.varied_data_keys:
         return []
-    stays = results.reference_as_result
-    if find_no_better_than_chance(results.record, arm_of_candidate(results.spec, stays) if stays else best):
+    reference = results.reference_as_result
+    if find_no_better_than_chance(results.record, arm_of_candidate(results.spec, reference) if reference else best):
         return [NextStep("learn", NotBetterThanGuessing.from_spec(results.spec), None)]
     when = position_of_best(results)
     found = _constraints_step(results) if results.is_confirmed else []
@@ -400,8 +400,8 @@ def next_steps(results: Results) -> list[NextStep]:
         top = min(PROPOSED_CONFIRM_COUNT, len(results.ranked_by_search_value))
         why = StepReason("baseline on own seeds alone" if results.rule_pick_arm(best) else "own seeds alone")
         found.append(NextStep("confirm", why, _confirm_command(results.spec, top, PROPOSED_CONFIRM_COUNT)))
-    if stays:
-        return [NextStep("enough", UseReference(stays), None), *found]
+    if reference:
+        return [NextStep("enough", UseReference(reference), None), *found]
     further = [step for step in found if step.kind != "enough"]
     return further or found or [NextStep("enough", _no_step_left(results), None)]
 
