@@ -68,8 +68,8 @@ def plan_ablation(results: Results, request: AblationRequest) -> tuple[ablation_
     """
     from study.analysis.statistics.importance import compute_importances
 
-    reference, best = _baseline_and_best(results)
-    start, end = reference.trial.params, best.trial.params
+    baseline, best = _baseline_and_best(results)
+    start, end = baseline.trial.params, best.trial.params
     knobs = ablation_steps.differing_knobs(results.spec, start, end)
     if not knobs:
         raise UserError(f"{results.spec.name}: trial {best.trial.number}, its best, has the values of the baseline")
@@ -87,11 +87,11 @@ def plan_ablation(results: Results, request: AblationRequest) -> tuple[ablation_
         steps, merges = ablation_steps.plan_steps(results.spec, start, end, order, request.knobs)
         words = _order_in_words(request, by_importance)
     seeds = ablation_steps.choose_ablation_seeds(results, best, request.seeds)
-    ablation = ablation_steps.Ablation(reference.trial, best.trial, steps, seeds)
+    ablation = ablation_steps.Ablation(baseline.trial, best.trial, steps, seeds)
     to_run = sum(1 for _ in ablation_steps.missing_ablation_trials(results, ablation))
     return ablation, AblationSummary(
         results.spec.name,
-        reference.trial.number,
+        baseline.trial.number,
         best.trial.number,
         [
             {
@@ -193,14 +193,14 @@ def _baseline_and_best(results: Results) -> tuple[Candidate, Candidate]:
         raise UserError(f"{spec.name}: a final training has no baseline; ablate the study that its file came from")
     if record.state != "complete":
         raise UserError(f"{spec.name}: is {record.state}, it must end first: study resume {spec.name}")
-    reference, best = results.baseline, results.best
-    if reference is None:
+    baseline, best = results.baseline, results.best
+    if baseline is None:
         has_begun = any(True for _ in record.trials_of_stages("baseline"))
         why = "its baseline is not complete" if has_begun else "it has no search.baseline"
         raise UserError(f"{spec.name}: {why}, there is nothing to begin with")
     if best is None or best.trial.stage == "baseline":
         raise UserError(f"{spec.name}: its search found nothing better than the baseline, there is no gain to divide")
-    return reference, best
+    return baseline, best
 
 
 def _order_in_words(request: AblationRequest, by_importance: Sequence[str]) -> str:

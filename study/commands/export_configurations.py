@@ -69,8 +69,8 @@ def export_best(
     """
     spec = results.spec
     choice = choice or CandidateSelection()
-    if choice == CandidateSelection() and (stays := results.reference_as_result):
-        return [_export_reference(results, stays, out)]
+    if choice == CandidateSelection() and (reference := results.reference_as_result):
+        return [_export_reference(results, reference, out)]
     candidates = select_candidates(results, choice)
     check_output_path(out)
     several = len(candidates) > 1
@@ -110,27 +110,27 @@ REFERENCE_HEADER = """\
 """
 
 
-def _export_reference(results: Results, stays: FittedReference, out: Path) -> ExportedFile:
+def _export_reference(results: Results, reference: FittedReference, out: Path) -> ExportedFile:
     """Write a reference as a study file of one trial."""
     check_output_path(out)
     searched = results.best
     train = shell_command("train", out.name if out.name.isprintable() else "FILE")
     number = searched and searched.trial.number
-    head = REFERENCE_HEADER.format(study=results.spec.name, words=stays.name_in_sentence, train=train, trial=number)
-    write_output(out, head + _reference_spec(results, stays).to_yaml())
-    return ExportedFile(out, stays, results.spec.objective)
+    head = REFERENCE_HEADER.format(study=results.spec.name, words=reference.name_in_sentence, train=train, trial=number)
+    write_output(out, head + _reference_spec(results, reference).to_yaml())
+    return ExportedFile(out, reference, results.spec.objective)
 
 
 REFERENCE_TRAIN_KEYS = ("seed", "threads", "data_share", "deterministic")
 """Keys of `train` that a reference takes over from its study; the others say how networks are trained."""
 
 
-def _reference_spec(results: Results, stays: FittedReference) -> StudySpec:
+def _reference_spec(results: Results, reference: FittedReference) -> StudySpec:
     """Return a reference as a study of one trial of one epoch."""
     spec, record = results.spec, results.record
     train = {key: default_as_in_file(knob.default) for key, knob in train_knobs().items()}
     train |= {key: spec.base["train"][key] for key in REFERENCE_TRAIN_KEYS} | {"epochs": 1}
-    base = {**spec.trial_document({}), "method": {"name": REFERENCE_METHOD, "model": stays.name}, "train": train}
+    base = {**spec.trial_document({}), "method": {"name": REFERENCE_METHOD, "model": reference.name}, "train": train}
     margin = f" unless beaten by more than {spec.search.margin:g} standard errors" if spec.search.margin else ""
     limits = f" where {' and '.join(spec.search.constraints)}" if spec.search.constraints else ""
     origin: ExportOrigin = {
@@ -138,11 +138,11 @@ def _reference_spec(results: Results, stays: FittedReference) -> StudySpec:
         "study": spec.name,
         "study_id": record.id,
         "study_hash": spec.hash,
-        "reference": stays.name,
+        "reference": reference.name,
         "trials": record.n_configurations_tried,
         "chosen_by": f"{', '.join(spec.objective.metrics)}: what needs no search{margin}{limits}",
-        "metrics": _validation_metrics(spec, stays.metrics),
-        **_report_statements_section(results, stays),
+        "metrics": _validation_metrics(spec, reference.metrics),
+        **_report_statements_section(results, reference),
         "test_readings": record.n_test_readings,
         "unused_seed": results.first_unused_seed,
         "code": _code_version_fields(record.sessions[-1]),
@@ -256,10 +256,10 @@ def _gain_section(results: Results, candidate: Candidate) -> Section:
     """Return the study's metric minus the baseline's on both splits, with its interval; empty for the baseline."""
     from study.ranking.arms import arm_of_candidate
 
-    reference = results.baseline
-    if reference is None or reference.trial.number == candidate.trial.number:
+    baseline = results.baseline
+    if baseline is None or baseline.trial.number == candidate.trial.number:
         return {}
-    other = arm_of_candidate(results.spec, reference)
+    other = arm_of_candidate(results.spec, baseline)
     one = replace(arm_of_candidate(results.spec, candidate), n_candidates=results.n_candidates_for(candidate))
     names = (results.spec.metric, results.spec.test_metric)
     gains = {name: one.difference_to(other, name) for name in names}

@@ -109,12 +109,12 @@ class StudyProgress:
             return f"{spec.metric} {format_metric(spec.metric, mean.mean)} (mean of {mean.count})" if mean else ""
         results = self._results()
         best = next(iter(results.ranked_by_search_value), None)
-        reference = results.baseline
+        baseline = results.baseline
         if best is None:
-            if reference is None:
+            if baseline is None:
                 return ""
-            breaks = self._broken_constraints_text(reference.score)
-            told = f"baseline {spec.metric} {format_metric(spec.metric, reference.search_value)}"
+            breaks = self._broken_constraints_text(baseline.score)
+            told = f"baseline {spec.metric} {format_metric(spec.metric, baseline.search_value)}"
             return f"{told} ({breaks})" if breaks else told
         if spec.objective.has_several_metrics:
             return self._front_text(best)
@@ -124,16 +124,16 @@ class StudyProgress:
         way = self._broken_constraints_text(best.score) or f"{extreme} in the search{keeps}"
         is_on_one_fold = is_of_some_folds and len(spec.seeds) == 1
         way += ", on one fold" * is_on_one_fold
-        value, before, place = best.search_value, reference.search_value if reference else None, ""
-        if reference and is_on_one_fold:
-            place = f" on {'the same' if reference.trial.fold == best.trial.fold else 'another'}"
+        value, before, place = best.search_value, baseline.search_value if baseline else None, ""
+        if baseline and is_on_one_fold:
+            place = f" on {'the same' if baseline.trial.fold == best.trial.fold else 'another'}"
         fresh = results.ranked_search[0]
         if fresh.confirm_statistics and results.is_confirmed:
             best, value, seeds = fresh, fresh.confirm_statistics.mean, fresh.confirm_statistics.count
             breaks = self._broken_constraints_text(fresh.confirmed_score or fresh.score)
             means = f"mean of {pluralise(seeds, 'fresh seed')}" if spec.folds is None else "on all folds"
             way = ", ".join(filter(None, (means, breaks)))
-            before = reference.confirm_statistics.mean if reference and reference.confirm_statistics else None
+            before = baseline.confirm_statistics.mean if baseline and baseline.confirm_statistics else None
             place, is_of_some_folds = "", False
         against = f", baseline {format_metric(spec.metric, before)}{place}" if before is not None else ""
         if (without := results.best_reference) and not is_of_some_folds:  # references are judged on all folds alone

@@ -208,7 +208,7 @@ def _study_row(folder: StudyFolder) -> StudyRow:
             return row
     results = Results.load(folder)
     spec, record = results.spec, results.record
-    stays = results.reference_as_result
+    reference = results.reference_as_result
     metric, best, seeds = _metric_value_and_seeds(results)
     row = {
         "name": spec.name,
@@ -219,7 +219,7 @@ def _study_row(folder: StudyFolder) -> StudyRow:
         "metric": metric,
         "best": best,
         "seeds": seeds,
-        "reference": stays.name if stays else None,
+        "reference": reference.name if reference else None,
         "chosen_by": spec.objective.front_choice_text if spec.objective.has_several_metrics else None,
         "began": record.sessions[0].time if record.sessions else None,
     }
@@ -235,9 +235,9 @@ def _metric_value_and_seeds(results: Results) -> tuple[str, float | None, int]:
     For a final training it is the study's metric on the test split, where that has it.
     """
     if results.spec.final_seeds is None:
-        best, stays = results.best, results.reference_as_result
-        if stays:
-            return results.spec.metric, stays.metrics[results.spec.metric], 0
+        best, reference = results.best, results.reference_as_result
+        if reference:
+            return results.spec.metric, reference.metrics[results.spec.metric], 0
         if best is None:
             return results.spec.metric, None, 0
         value = best.confirm_statistics.mean if best.confirm_statistics else best.search_value

@@ -215,8 +215,8 @@ def _next_command_lines(end: RunEnd, steps: Sequence[NextStep], has_baseline: bo
         return []
     uses = [shell_command("train", _train_command_argument(folder))]
     is_over = is_best_better_than_baseline(end.results)
-    if stays := end.results.reference_as_result:
-        uses = [f"{uses[0]}   {stays.name_in_sentence}, which needs no search"]
+    if reference := end.results.reference_as_result:
+        uses = [f"{uses[0]}   {reference.name_in_sentence}, which needs no search"]
     elif is_over is False:
         uses = ["keep the baseline, which best.yaml holds", f"{uses[0]}   the baseline on new seeds"]
     elif is_over is None:

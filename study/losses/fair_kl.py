@@ -19,7 +19,7 @@ def aligned_conflicting_divergence(
     cosine: Tensor,
     one_class: Tensor,
     aligned: Tensor,
-    variant: str,
+    variant: VariantName,
     *,
     soft: bool,
     pooled: bool,
@@ -56,7 +56,7 @@ def aligned_conflicting_divergence(
     return difference.where(enough, 0.0).sum(1) / enough.sum(1).clamp(min=1)
 
 
-def _pair_values(cosine: Tensor, variant: str, floor: float) -> Tensor:
+def _pair_values(cosine: Tensor, variant: VariantName, floor: float) -> Tensor:
     if variant == "mean_similarity":
         return cosine.abs()
     distance = torch.rsub(cosine, 2.0, alpha=2.0)
@@ -82,7 +82,7 @@ def _moments_of_pairs(values: Tensor, weights: Tensor, pooled: bool) -> tuple[Te
     return mean.flatten(2), variance.flatten(2), count.flatten(2)
 
 
-def _difference_of_moments(variant: str, one: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor]) -> Tensor:
+def _difference_of_moments(variant: VariantName, one: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor]) -> Tensor:
     """Return by how much two kinds of pairs differ, each given by mean and variance."""
     if variant in ("kl", "kl_lognormal"):
         return _kl_of_gaussians(*one, *other)
@@ -91,12 +91,10 @@ def _difference_of_moments(variant: str, one: tuple[Tensor, Tensor], other: tupl
     if variant == "jeffreys":
         return _kl_of_gaussians(*one, *other) + _kl_of_gaussians(*other, *one)
     of_means = (one[0] - other[0]).square()
-    if variant == "moments":
-        return (
-            of_means
-            + (differentiable_standard_deviation(one[1]) - differentiable_standard_deviation(other[1])).square()
-        )
-    return of_means
+    if variant != "moments":
+        return of_means
+    deviation, other_deviation = (differentiable_standard_deviation(variance) for _, variance in (one, other))
+    return of_means + (deviation - other_deviation).square()
 
 
 def _kl_of_gaussians(mean: Tensor, variance: Tensor, other_mean: Tensor, other_variance: Tensor) -> Tensor:

@@ -105,10 +105,7 @@ def _debiased_log_ratio(negative: Tensor, positive: Tensor, count: int, tau_plus
 
 def _difficulty_weights(cosine: Tensor, biased_cosine: Tensor, negative: Tensor) -> Tensor:
     """Return w, shape (n, n): 1 for a pair that coincides in the debiased encoder, 2 if in the biased one."""
-    distance, biased_distance = (
-        _divide_by_largest_distance(cosine, negative),
-        _divide_by_largest_distance(biased_cosine, negative),
-    )
+    distance, biased_distance = (_divide_by_largest_distance(each, negative) for each in (cosine, biased_cosine))
     both = distance + biased_distance
     return 1 + distance / both.where(both > 0, 1.0)
 

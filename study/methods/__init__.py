@@ -19,27 +19,17 @@ from study.methods.other_methods import METHODS
 from study.methods.own_function import OWN_FUNCTION_NAME
 
 if TYPE_CHECKING:
-    from study.methods.base_method import Method, NetworkFactory
-    from study.methods.batch import Batch, BatchLabels
+    from study.methods.base_method import Batch, BatchLabels, Method, NetworkFactory
 
 __all__ = ["OWN_FUNCTION_NAME", "UNKNOWN_LABEL", "Batch", "BatchLabels", "Method", "MethodNeeds"]
 """Names that this package passes on from its modules."""
 
 __getattr__ = lazy_getattr(
-    dict.fromkeys(("Batch", "BatchLabels"), "study.methods.batch")
-    | dict.fromkeys(("Method", "NetworkFactory"), "study.methods.base_method")
+    dict.fromkeys(("Batch", "BatchLabels", "Method", "NetworkFactory"), "study.methods.base_method")
 )
 
 
-MODULES_WITH_TORCH = (
-    "base_method",
-    "batch",
-    "classifier_methods",
-    "contrastive_method",
-    "fitted_classifier",
-    "loss_diagnostics",
-    "two_networks",
-)
+MODULES_WITH_TORCH = ("base_method", "classifier_methods", "contrastive_method", "fitted_classifier", "two_networks")
 """Modules of this package that need PyTorch: they hold what is built, the others what a study file can say of it."""
 
 

@@ -10,8 +10,7 @@ from torch.nn import functional
 from study.data.dataset import Facts
 from study.knobs import Section, read_knobs, to_options
 from study.losses.loss_catalogue import classification_losses_by_name
-from study.methods.base_method import Method
-from study.methods.batch import Batch, BatchLabels
+from study.methods.base_method import Batch, BatchLabels, Method
 from study.methods.debiasing import AdversaryOptions, TermWeights, build_regulariser
 from study.methods.method_needs import BALANCED_CROSS_ENTROPY, PLAIN_CROSS_ENTROPY, UNKNOWN_LABEL
 from study.methods.sample_weights import apply_sample_weights, cross_entropy_per_sample, weighted_mean_cross_entropy

@@ -1,6 +1,6 @@
 """A contrastive loss with all that can be added to it, as a module."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Mapping
 from typing import cast
 
 import torch
@@ -9,13 +9,13 @@ from torch.nn import functional
 
 from study.data.dataset import Facts
 from study.knobs import Section, to_options, value_or_default
+from study.losses.cclk import kernel_weight_diagnostics
+from study.losses.debiased_info_nce import share_of_floored_rows
 from study.losses.loss_catalogue import losses_by_name, needs_two_views, required_tensor_names
 from study.losses.sup_con import sup_con
-from study.methods.base_method import Method, PerSampleBuffer, compute_embeddings
-from study.methods.batch import Batch, BatchLabels
+from study.methods.base_method import Batch, BatchLabels, Method, PerSampleBuffer, compute_embeddings
 from study.methods.classifier_methods import LinearClassifier, build_adversary
 from study.methods.debiasing import LossTerm, RegularisedLoss, TermWeights, build_regulariser, classifier_stage_epochs
-from study.methods.loss_diagnostics import LOSS_DIAGNOSTICS
 from study.methods.method_needs import BALANCED_CROSS_ENTROPY, PLAIN_CROSS_ENTROPY, UNKNOWN_LABEL
 from study.models import Network
 
@@ -58,6 +58,41 @@ class LossInputBuilder(nn.Module):
         if self.asks_features and labels.bias_features is None and labels.bias is not None:
             inputs["bias_features"] = functional.one_hot(labels.bias, self.bias_classes).float()
         return inputs
+
+
+# These diagnoses show for which share of samples a contrastive loss does not work as intended.
+
+LossInputs = Mapping[str, Tensor | None]
+
+
+def _floored_share_diagnostics(views: Tensor, inputs: LossInputs, options: Section) -> dict[str, Tensor]:
+    hyperparameters = {key: options[key] for key in ("temperature", "tau_plus", "beta") if key in options}
+    share = share_of_floored_rows(views, extra_positives=inputs.get("extra_positives"), **hyperparameters)
+    return {"floored_share": share}
+
+
+def _kernel_weight_diagnostics(views: Tensor, inputs: LossInputs, options: Section) -> dict[str, Tensor]:
+    condition = inputs.get("bias") if inputs.get("condition") is None else inputs["condition"]
+    if condition is None:
+        return {}
+    first = condition[0] if condition.ndim == 3 else condition
+    hyperparameters = {key: options[key] for key in ("kernel", "sigma2", "degree", "ridge") if key in options}
+    measures = kernel_weight_diagnostics(first, **hyperparameters)
+    if options.get("form") == "paper":  # keeps the diagonal, where the rest of the weight is
+        return {"weightless_share": measures["weightless_share"]}
+    return measures
+
+
+LOSS_DIAGNOSTICS: Mapping[str, Callable[[Tensor, LossInputs, Section], dict[str, Tensor]]] = {
+    "debiased_info_nce": _floored_share_diagnostics,
+    "hard_negative_info_nce": _floored_share_diagnostics,
+    "weakly_supervised_cclk": _kernel_weight_diagnostics,
+    "fair_cclk": _kernel_weight_diagnostics,
+    "hard_negative_cclk": _kernel_weight_diagnostics,
+}
+"""Diagnosis of a loss, by the loss's name: of unit embeddings of two views (2, B, D), the loss's named tensors and
+hyperparameters.
+"""
 
 
 class ContrastiveMethod(Method):

@@ -99,7 +99,7 @@ NO_REGULARISER = "none"
 
 
 def regulariser_knobs(method: Section) -> Iterator[Knob]:
-    """Yield `regulariser`, `alpha`, and where there is a regulariser `lambda` and its own hyperparameters."""
+    """Yield the knobs `regulariser`, `alpha`, and where there is a regulariser `lambda` and its own hyperparameters."""
     about = "debiasing term that is added to the loss, weighted by `lambda`"
     yield Knob("regulariser", Literal[(NO_REGULARISER, *regularisers_by_name())], NO_REGULARISER, False, about)
     function = regularisers_by_name().get(str(method.get("regulariser")))
@@ -150,7 +150,7 @@ class BiasSourceOptions:
 
 
 def bias_source_knobs(method: Section, takes_features: bool, takes_unknown: bool) -> Iterator[Knob]:
-    """Yield the keys about the source of the bias of a `method` section.
+    """Yield the knobs of the source of the bias of a `method` section.
 
     Args:
         takes_features: the functions can work with bias features; else labels are the only source.
@@ -202,19 +202,18 @@ class ClassifierStageOptions:
     classifier_epochs: Annotated[int, Range(low=1)] = 10
 
 
-def adversary_knobs(method: Section, has_stage: bool) -> list[Knob]:
-    """List the keys about an adversary of a `method` section.
+def adversary_knobs(method: Section, has_stage: bool) -> Iterator[Knob]:
+    """Yield the knobs of an adversary of a `method` section.
 
     Args:
         has_stage: it can have one in a stage of its own.
     """
     places = ("none", "representation", *(["classifier"] if has_stage else []))
-    keys = [Knob("adversary", Literal[places], "none", False, ADVERSARY_DOC)]
+    yield Knob("adversary", Literal[places], "none", False, ADVERSARY_DOC)
     if method.get("adversary", "none") != "none":
-        keys += read_knobs(AdversaryOptions)
+        yield from read_knobs(AdversaryOptions)
     if method.get("adversary") == "classifier":
-        keys += read_knobs(ClassifierStageOptions)
-    return keys
+        yield from read_knobs(ClassifierStageOptions)
 
 
 def classifier_stage_epochs(method: Section) -> int:

@@ -13,8 +13,7 @@ from torch import Tensor, nn
 from study.catalogue import REFERENCE_METHOD
 from study.data.dataset import Facts
 from study.errors import UserError
-from study.methods.base_method import Method
-from study.methods.batch import Batch
+from study.methods.base_method import Batch, Method
 from study.models.encoder import Encoder, Network
 from study.models.frozen_networks import LayersOnFrozenNetwork
 from study.models.network_keys import HeadOptions
@@ -62,9 +61,8 @@ class FittedClassifier(nn.Module):
 
     def forward(self, rows: Tensor) -> Tensor:
         """Return scores (B, classes), float64, for rows (B, F): the lowest for a class that training had none of."""
-        return torch.as_tensor(score_classes_by_sklearn(self._read_model(), rows.cpu().numpy(), self._classes)).to(
-            rows.device
-        )
+        scores = score_classes_by_sklearn(self._read_model(), rows.cpu().numpy(), self._classes)
+        return torch.as_tensor(scores).to(rows.device)
 
     def _read_model(self) -> Any:
         """Read the stored model.

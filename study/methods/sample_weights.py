@@ -13,7 +13,7 @@ from study.methods.method_needs import UNKNOWN_LABEL
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from study.methods.batch import BatchLabels
+    from study.methods.base_method import BatchLabels
 
 WeightPower = Annotated[float, Range(low=0.0, high=1.0)]
 
@@ -34,7 +34,7 @@ class BalanceOptions:
 
 
 def balance_knobs(method: Section) -> Iterator[Knob]:
-    """Yield the keys about weights of a `method` section; without bias labels there are no cells."""
+    """Yield the knobs of weights of a `method` section; without bias labels there are no cells."""
     for knob in read_knobs(BalanceOptions):
         if knob.key == "class_weights" or method.get("bias_source") != "model":
             yield knob

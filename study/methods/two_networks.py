@@ -8,8 +8,7 @@ from torch import Tensor, nn
 from study.data.dataset import Facts
 from study.errors import UserError
 from study.losses.wcl_losses import WclForm, biased_triplet, difficulty_weighted_info_nce
-from study.methods.base_method import Method, PerSampleBuffer, compute_embeddings
-from study.methods.batch import Batch, BatchLabels
+from study.methods.base_method import Batch, BatchLabels, Method, PerSampleBuffer, compute_embeddings
 from study.methods.method_needs import UNKNOWN_LABEL
 from study.methods.sample_weights import apply_sample_weights, cross_entropy_per_sample
 from study.models import Encoder, Network

@@ -1,13 +1,8 @@
 """Values of metrics as people read them: percent, numbers, seconds, ranges."""
 
 import math
-from typing import TYPE_CHECKING
 
 from study.metrics import is_percent_metric
-
-if TYPE_CHECKING:
-    pass
-
 
 UNDEFINED_NUMBER_TEXT = "not defined"
 """Text in place of a number that is not defined."""

@@ -46,12 +46,8 @@ def value_in_configuration(spec: StudySpec, params: Params, key: str) -> Scalar:
         found = spec.sections.section_with_names_alone(section, params).get(name)
         return found if isinstance(found, Scalar) else None
     own = str(spec.base[section].get("name"))  # that of an alternative too, perhaps of other values
-    return (
-        own
-        if spec.sections.section_with_names_alone(section, {key: own})
-        == spec.sections.section_with_names_alone(section, {})
-        else None
-    )
+    given, whole = (spec.sections.section_with_names_alone(section, params) for params in ({key: own}, {}))
+    return own if given == whole else None
 
 
 def differing_knobs(spec: StudySpec, start: Params, end: Params) -> list[str]:
@@ -251,11 +247,11 @@ class Ablation:
 
 def requested_ablation(record: StudyRecord) -> Ablation | None:
     """Return the ablation that was asked for last; None without one."""
-    reference = next(record.trials_of_stages("baseline"), None)
+    baseline = next(record.trials_of_stages("baseline"), None)
     told = record.ablation_request
-    if told is None or reference is None:
+    if told is None or baseline is None:
         return None
-    return Ablation(reference, record.trials[told.trial], told.steps, range(told.first, told.first + told.seeds))
+    return Ablation(baseline, record.trials[told.trial], told.steps, range(told.first, told.first + told.seeds))
 
 
 def choose_ablation_seeds(results: Results, best: Candidate, count: int | None) -> range:

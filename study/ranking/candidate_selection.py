@@ -27,7 +27,7 @@ class CandidateSelection:
     Attributes:
         top: how many; None: one, or all of a front.
         trial: the number of one trial.
-        where: limits to keep, each as `val/equalized_odds <= 0.05`.
+        where: constraints to keep, each as `val/equalized_odds <= 0.05`.
         by: the metric to order by.
         pareto: metrics whose front is taken: the configurations that are not dominated in these metrics.
     """
@@ -48,8 +48,8 @@ class CandidateSelection:
             by_rule = f"front of {', '.join(own.metrics)}, {own.front_choice_text}"
         by_rule += f": {spec.margin_rule}" if spec.margin_rule else ""
         metrics = f"front of {', '.join(self.pareto)}" if self.pareto else self.by or by_rule
-        limits = [*self.where, *spec.search.constraints]
-        return " where ".join([metrics, *([" and ".join(dict.fromkeys(limits))] if limits else [])])
+        constraints = [*self.where, *spec.search.constraints]
+        return " where ".join([metrics, *([" and ".join(dict.fromkeys(constraints))] if constraints else [])])
 
 
 def select_candidates(results: Results, choice: CandidateSelection) -> list[Candidate]:
@@ -64,18 +64,18 @@ def select_candidates(results: Results, choice: CandidateSelection) -> list[Cand
     if choice.trial is not None:
         return [_candidate_of_trial(results, results.ranked_all, choice.trial)]
     ranked = results.ranked_all
-    limits = [_parse_constraint(spec, text) for text in choice.where]
+    constraints = [_parse_constraint(spec, text) for text in choice.where]
     metrics = tuple(choice.pareto) or ((choice.by,) if choice.by else spec.objective.metrics)
-    _check_metrics(spec, ranked, [*metrics, *(limit.metric for limit in limits)])
+    _check_metrics(spec, ranked, [*metrics, *(each.metric for each in constraints)])
     directions = tuple(_metric_direction(spec, name) for name in metrics)
-    goal = Objective(metrics, directions, tuple(limits), spec.objective.window)
+    goal = Objective(metrics, directions, tuple(constraints), spec.objective.window)
     if of_study := spec.objective.has_several_metrics and set(choice.pareto) == set(spec.objective.metrics):
         ranked = [candidate for candidate, _ in results.scored_candidates]
     confirmed = results.is_confirmed and (of_study or not choice.pareto)
     fresh = {candidate.trial.number for candidate in ranked if confirmed and candidate.confirm_trials}
     scored = _score_candidates(goal, ranked, fresh)
     chosen = [candidate for candidate, score in scored if score.total_violation == 0]
-    if limits and scored and not chosen:
+    if constraints and scored and not chosen:
         raise UserError(_no_match_message(spec, goal, scored))
     if choice.pareto or choice.by:
         goal = replace(goal, constraints=spec.objective.constraints)
@@ -86,7 +86,7 @@ def select_candidates(results: Results, choice: CandidateSelection) -> list[Cand
         chosen = [group[place][0] for group in groups for place in goal.ranking_order([score for _, score in group])]
     count = choice.top or (len(chosen) if choice.pareto else 1)
     if len(chosen) < max(count, 1):
-        which = " that keep the limits" if limits else " on the front" if choice.pareto else ""
+        which = " that keep the limits" if constraints else " on the front" if choice.pareto else ""
         raise UserError(f"{spec.name}: {len(chosen)} complete configurations{which}, {max(count, 1)} asked for (--top)")
     return chosen[:count]
 
@@ -126,12 +126,12 @@ def _check_selection(choice: CandidateSelection) -> None:
 
 def _parse_constraint(spec: StudySpec, text: str) -> MetricConstraint:
     try:
-        limit = MetricConstraint.from_text(text)
+        constraint = MetricConstraint.from_text(text)
     except ValueError as error:
         raise UserError(f"--where: {text!r} given, {error}") from None
-    if not spec.training_function and (why := limit.why_pointless()):
+    if not spec.training_function and (why := constraint.why_pointless()):
         raise UserError(f"--where: {text!r} given: {why}")
-    return limit
+    return constraint
 
 
 def _check_metrics(spec: StudySpec, ranked: Iterable[Candidate], names: Iterable[str]) -> None:
@@ -176,12 +176,12 @@ def _candidate_of_trial(results: Results, ranked: Sequence[Candidate], number: i
 
 
 def _no_match_message(spec: StudySpec, goal: Objective, scored: Sequence[tuple[Candidate, TrialScore]]) -> str:
-    """Return the message that no configuration keeps the limits, with the one that comes closest."""
+    """Return the message that no configuration keeps the constraints, with the one that comes closest."""
     candidate, score = min(scored, key=lambda pair: pair[1].total_violation)
     values = zip(goal.metrics, score.values, strict=True)
     values_text = ", ".join(f"{name} {value:.4g}" for name, value in values)
-    limits = " and ".join(map(str, goal.constraints))
+    constraints = " and ".join(map(str, goal.constraints))
     return (
-        f"{spec.name}: none of {len(scored)} complete configurations keeps {limits}. Trial {candidate.trial.number} "
-        f"comes closest ({values_text}): it misses {goal.broken_constraints_text(score)}"
+        f"{spec.name}: none of {len(scored)} complete configurations keeps {constraints}. Trial "
+        f"{candidate.trial.number} comes closest ({values_text}): it misses {goal.broken_constraints_text(score)}"
     )

@@ -7,8 +7,12 @@ from study.home.record import StudyRecord, TrialRecord
 from study.metrics import is_standard_error
 from study.ranking.arms import Arm
 from study.ranking.results import Results
-from study.ranking.trial_scores import mean_score
-from study.ranking.trial_statistics import RELATIVE_TOLERANCE, SeedStatistics, statistics_of_single_evaluation
+from study.ranking.trial_statistics import (
+    RELATIVE_TOLERANCE,
+    SeedStatistics,
+    mean_score,
+    statistics_of_single_evaluation,
+)
 from study.spec import StudySpec
 from study.spec.objective import TrialScore
 

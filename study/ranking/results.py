@@ -36,8 +36,7 @@ from study.ranking.incumbents import (
 )
 from study.ranking.rule_picks import RulePick, fresh_seed_trials, is_rule_asked_for, pick_configurations
 from study.ranking.tied_metrics import TiedMetric, find_tied_metrics
-from study.ranking.trial_scores import is_score_better, mean_score
-from study.ranking.trial_statistics import seed_statistics, statistics_by_metric
+from study.ranking.trial_statistics import mean_score, seed_statistics, statistics_by_metric
 from study.spec import StudySpec, objective
 from study.spec.objective import TrialScore
 from study.spec.reference_models import REFERENCES
@@ -221,11 +220,11 @@ class Results:
         First the one that is the study's result, if any, then those that are better than that configuration and keep
         the limits.
         """
-        won, stays = self.best, self.reference_as_result
+        won, reference = self.best, self.reference_as_result
         score = won and (won.confirmed_score if self.is_confirmed else won.score)
         keeping = [(one, own) for one in self.references if (own := one.score) and not own.total_violation]
-        found = [one for one, own in keeping if score and is_score_better(own, score)]
-        return [*([stays] if stays else []), *(one for one in found if one != stays)]
+        found = [one for one, own in keeping if score and own.constrained_dominates(score)]
+        return [*([reference] if reference else []), *(one for one in found if one != reference)]
 
     @property
     def reference_standing(self) -> StandingWithReferences | None:
@@ -263,8 +262,8 @@ class Results:
     @cached_property
     def baseline_and_result_arms(self) -> tuple[Arm | None, Arm | None]:
         """The baseline, and the best searched configuration or the reference that is the result instead."""
-        reference, best = self.baseline_and_best_arms
-        return reference, arm_of_candidate(self.spec, self.reference_as_result) if self.reference_as_result else best
+        baseline, best = self.baseline_and_best_arms
+        return baseline, arm_of_candidate(self.spec, self.reference_as_result) if self.reference_as_result else best
 
     def rule_pick_arm(self, best: Arm) -> Arm | None:
         """Return the best on the fresh seeds of a rule's pick; None where it was confirmed or ran on none."""

@@ -14,7 +14,7 @@ from study.home.record import StudyRecord, TrialRecord
 from study.metrics import metric_direction
 from study.metrics.selection_rules import SELECTION_RULES, RequiredLabels, SelectionRule
 from study.ranking.candidates import Candidate
-from study.ranking.trial_scores import mean_score
+from study.ranking.trial_statistics import mean_score
 from study.spec import StudySpec
 from study.spec.constraints import MetricConstraint
 from study.spec.objective import Objective, TrialScore
@@ -145,8 +145,8 @@ def max_extra_picked_configurations(
 def _rule_objective(rule: SelectionRule, own: Objective) -> Objective:
     """Return the objective of a rule in the study's place: as it would have searched by it, all else equal."""
     name = f"val/{rule.metric}"
-    limits = (MetricConstraint.from_text(f"val/{rule.limit}"),) if rule.limit else ()
-    return replace(own, metrics=(name,), directions=(metric_direction(name) or "max",), constraints=limits)
+    constraints = (MetricConstraint.from_text(f"val/{rule.limit}"),) if rule.limit else ()
+    return replace(own, metrics=(name,), directions=(metric_direction(name) or "max",), constraints=constraints)
 
 
 def _score_values(score: TrialScore) -> tuple[object, ...]:
@@ -154,5 +154,5 @@ def _score_values(score: TrialScore) -> tuple[object, ...]:
 
 
 def _own_rule_name(own: Objective) -> str:
-    limits = " and ".join(map(str, own.constraints))
-    return " where ".join([", ".join(own.metrics), *([limits] if limits else [])])
+    constraints = " and ".join(map(str, own.constraints))
+    return " where ".join([", ".join(own.metrics), *([constraints] if constraints else [])])

@@ -241,10 +241,10 @@ def _summarise_references(results: Results) -> ReferencesSummary | None:
     """Return what needs no search; None where nothing was fitted."""
     if not results.record.reference_events:
         return None
-    stays = results.reference_as_result
+    reference = results.reference_as_result
     found = [ReferenceSummary(one.name, one.name_with_needs, one.metrics) for one in results.references]
     return ReferencesSummary(
-        found, results.why_references_failed, stays.name if stays else None, bool(results.references_above_best)
+        found, results.why_references_failed, reference.name if reference else None, bool(results.references_above_best)
     )
 
 
@@ -337,7 +337,9 @@ def summary_lines(summary: StudySummary) -> list[str]:
         baseline = summary.found.baseline
         name = "the baseline" if baseline and leads.trial == baseline.trial else f"trial {leads.trial}"
         what = f"{name}, which leads the search," if leading == "search" else "the best"
-        missed, kept = _broken_constraints_text(summary, leads), "it" if len(summary.constraints) == 1 else "all limits"
+        broken = constraints_broken_by_arm(summary, leads).items()
+        missed = " and ".join(constraint.violation_text(by) for constraint, by in broken)
+        kept = "it" if len(summary.constraints) == 1 else "all limits"
         texts.append(f"{what} misses {missed}; none of those that it was chosen from keeps {kept}")
     texts += _front_lines(summary)
     params = ", ".join(f"{key} = {format_parameter(value)}" for key, value in (leads.params or {}).items())
@@ -353,11 +355,11 @@ def summary_lines(summary: StudySummary) -> list[str]:
     return texts
 
 
-def _broken_constraints_text(summary: StudySummary, arm: ArmSummary) -> str:
-    """Return each limit that an arm misses, with its mean there."""
-    limits = {limit: arm.metrics[limit.metric].mean for limit in map(MetricConstraint.from_text, summary.constraints)}
-    misses = ((limit, limit.violation_of(value)) for limit, value in limits.items())
-    return " and ".join(limit.violation_text(by) for limit, by in misses if by > 0)
+def constraints_broken_by_arm(summary: StudySummary, arm: ArmSummary) -> dict[MetricConstraint, float]:
+    """Return the constraints that an arm breaks by its means, and by how much."""
+    constraints = map(MetricConstraint.from_text, summary.constraints)
+    known = {each: each.violation_of(of.mean) for each in constraints if (of := arm.metrics.get(each.metric))}
+    return {each: by for each, by in known.items() if by > 0}
 
 
 def _reference_lines(references: ReferencesSummary, own: Sequence[str]) -> list[str]:
@@ -451,11 +453,11 @@ def summarise_candidate(spec: StudySpec, candidate: Candidate) -> ArmSummary:
     )
 
 
-def _summarise_reference(results: Results, stays: FittedReference) -> ArmSummary:
-    arm = arm_of_candidate(results.spec, stays)
-    violation = stays.score.total_violation if stays.score else None
+def _summarise_reference(results: Results, reference: FittedReference) -> ArmSummary:
+    arm = arm_of_candidate(results.spec, reference)
+    violation = reference.score.total_violation if reference.score else None
     told = _summarise_trials(results.spec, arm.trials, arm.joined_folds)
-    return replace(told, reference=stays.name, params={}, violation=violation)
+    return replace(told, reference=reference.name, params={}, violation=violation)
 
 
 def _summarise_trials(spec: StudySpec, trials: Sequence[TrialRecord], joined: FoldsJoined | None = None) -> ArmSummary:

@@ -1,4 +1,4 @@
-"""Metrics of trials, and their mean and spread over seeds."""
+"""Metrics of trials, their mean and spread over seeds, and what they score by an objective."""
 
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,9 +9,10 @@ from study.home.events import FoldsJoined
 from study.home.record import TrialRecord
 from study.metrics import find_metric, is_fraction_metric, is_gap_metric, is_standard_error
 from study.metrics.intervals import mean_confidence_interval
-from study.ranking.chosen_epoch import metric_at_chosen_epoch
+from study.ranking.chosen_epoch import metric_at_chosen_epoch, metrics_at_chosen_epoch
 from study.spec import StudySpec
-from study.spec.objective import Objective
+from study.spec.constraints import MetricConstraint
+from study.spec.objective import Objective, TrialScore
 from study.text import pluralise
 
 
@@ -131,6 +132,24 @@ def _test_metric(trial: TrialRecord, name: str) -> float | None:
 
 def trial_metric(spec: StudySpec, trial: TrialRecord, name: str) -> float | None:
     """Return a metric of a trial: its reading of the test split if there is one, else the value at its epoch."""
-    return (
-        trial.test_metrics[name] if name in trial.test_metrics else metric_at_chosen_epoch(spec.objective, trial, name)
-    )
+    tested = trial.test_metrics
+    return tested[name] if name in tested else metric_at_chosen_epoch(spec.objective, trial, name)
+
+
+def mean_score(goal: Objective, trials: Sequence[TrialRecord]) -> TrialScore | None:
+    """Return the score of each metric's mean over trials, at each trial's epoch; None if one lacks a metric."""
+    if not all(trial.reports for trial in trials) or not trials:
+        return None
+    if len(trials) == 1:
+        return goal.score_of_report(metrics_at_chosen_epoch(goal, trials[0]))
+    means: dict[str, float | None] = {}
+    for name in goal.needed_metrics:
+        values = [value for trial in trials if (value := metric_at_chosen_epoch(goal, trial, name)) is not None]
+        means[name] = statistics.fmean(values) if len(values) == len(trials) else None
+    return goal.score_of_report(means)
+
+
+def constraints_broken_by_trial(goal: Objective, trial: TrialRecord) -> list[MetricConstraint]:
+    """Return the constraints that a complete trial breaks by its own metrics; none for any other trial."""
+    score = mean_score(goal, [trial]) if trial.state == "complete" else None
+    return goal.broken_constraints(score) if score else []

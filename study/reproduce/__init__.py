@@ -62,9 +62,8 @@ def run_reproduction(home: Home, table: str, request: ReproductionRequest, view:
             see `study.driver.run.run_new_study`.
     """
     _check_table_has_study(table)
-    return next(
-        run_remaining_studies(home, [_new_or_existing_study(home, table, request, request.name or table)], view), None
-    )
+    spec = _new_or_existing_study(home, table, request, request.name or table)
+    return next(run_remaining_studies(home, [spec], view), None)
 
 
 ALL_READINGS = "all"

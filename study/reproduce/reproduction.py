@@ -249,10 +249,8 @@ def _table_notes(
     protocol = OWN_PROTOCOL if OWN_PROTOCOL in table.source else PAPER_PROTOCOL
     lines = [_budget_note(results, full, ours, runs, protocol), *_reading_sentences(table, results.spec)]
     lines += _variant_sentences(here for here, _ in runs)
-    reasons = missing_reasons_text(
-        missing, [row.label for row in table.rows], [column.label for column in table.columns]
-    )
-    lines += [f"Missing: {reason}." for reason in reasons]
+    rows, columns = [row.label for row in table.rows], [column.label for column in table.columns]
+    lines += [f"Missing: {reason}." for reason in missing_reasons_text(missing, rows, columns)]
     unjudged = (line for line in (*table.rows, *table.columns) if line.no_verdict)
     lines += [f"No verdict on {line.label}: {line.no_verdict}." for line in unjudged]
     lines += [f"Data: {table.needs}."] if table.needs else []
@@ -393,11 +391,9 @@ def judge_claim(claim: Claim, cells: Mapping[CellPlace, MetricCell]) -> paper_co
         ((row, column),) = claim.cell_labels()
         others = [place for place in cells if (place[0] == row if claim.best.among == "row" else place[1] == column)]
         return paper_comparison.judge_best_claim(named[0], [cells[place] for place in others if place != (row, column)])
-    return (
-        paper_comparison.judge_increasing_claim(named)
-        if claim.increasing
-        else paper_comparison.judge_decreasing_claim(named)
-    )
+    if claim.increasing:
+        return paper_comparison.judge_increasing_claim(named)
+    return paper_comparison.judge_decreasing_claim(named)
 
 
 def printed_paper_entry(table: PublishedTable, place: CellPlace) -> PrintedEntry:

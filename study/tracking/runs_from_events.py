@@ -27,7 +27,7 @@ from study.ranking.study_summary import (
     summarise_study,
     summary_lines,
 )
-from study.ranking.trial_scores import constraints_broken_by_trial
+from study.ranking.trial_statistics import constraints_broken_by_trial
 from study.spec import StudySpec
 from study.spec.reference_models import REFERENCES
 from study.spec.yaml_document import mapping_or_empty
@@ -470,9 +470,9 @@ class EventTranslator:
             self._end_run(key, event.time, "interrupted")
         results = Results(self._spec, self.record)
         self._add_results(results, event.time)
-        stays = results.reference_as_result
-        self._tag_runs("study.best", [] if stays else results.ranked_all[:1], BEST_RUN_PREFIX)
-        self._mark_best_reference(stays.name if stays else None)
+        reference = results.reference_as_result
+        self._tag_runs("study.best", [] if reference else results.ranked_all[:1], BEST_RUN_PREFIX)
+        self._mark_best_reference(reference.name if reference else None)
         self._tag_runs("study.baseline", filter(None, [results.baseline]))
         if self._spec.objective.has_several_metrics:
             self._tag_runs("study.front", [found for found, _ in results.front])

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,20 @@ SampleId = Path | int
 
 MAX_SHOWN_SAMPLES = 10
 """Unreadable samples that are named for one reason."""
+
+
+class PredictedRow(NamedTuple):
+    """A sample with its id, if one was asked for, its predicted class, and the probability of each class."""
+
+    id: str | None
+    sample: SampleId
+    class_name: str
+    probabilities: list[float]
+
+    @property
+    def confidence(self) -> float:
+        """Probability of the predicted class."""
+        return max(self.probabilities)
 
 
 @dataclass(frozen=True)
@@ -53,25 +67,26 @@ class Predictions:
     id_column: str | None = None
     ids: Sequence[str] = ()
 
-    def rows(self) -> Iterator[tuple[list[str], SampleId, str, list[float]]]:
-        """Yield of each sample that could be read its id, if one was asked for, itself, its class and probabilities."""
+    def rows(self) -> Iterator[PredictedRow]:
+        """Yield a row for each sample that could be read, in their order."""
         read = iter(self.probabilities)
         for place, sample in enumerate(self.samples):
             if sample not in self.unreadable:
                 row = next(read)
-                yield list(self.ids[place : place + 1]), sample, self.classes[int(row.argmax())], row.tolist()
+                id_ = self.ids[place] if self.ids else None
+                yield PredictedRow(id_, sample, self.classes[int(row.argmax())], row.tolist())
 
     def to_document(self) -> list[dict[str, Any]]:
         """Return the rows as plain values."""
         return [
             {
-                **({"id": name[0]} if name else {}),
-                self.kind: sample if isinstance(sample, int) else str(sample),
-                "class": class_name,
-                "confidence": max(numbers),
-                "probabilities": dict(zip(self.classes, numbers, strict=True)),
+                **({} if row.id is None else {"id": row.id}),
+                self.kind: row.sample if isinstance(row.sample, int) else str(row.sample),
+                "class": row.class_name,
+                "confidence": row.confidence,
+                "probabilities": dict(zip(self.classes, row.probabilities, strict=True)),
             }
-            for name, sample, class_name, numbers in self.rows()
+            for row in self.rows()
         ]
 
     def to_data_frame(self) -> "pd.DataFrame":
@@ -84,7 +99,7 @@ class Predictions:
         columns = ["class", "confidence", *(f"p({name})" for name in self.classes)]
         lacking, read = (None, *[float("nan")] * (len(columns) - 1)), self.rows()
         told = (None if sample in self.unreadable else next(read) for sample in self.samples)
-        values = [(row[2], max(row[3]), *row[3]) if row else lacking for row in told]
+        values = [(row.class_name, row.confidence, *row.probabilities) if row else lacking for row in told]
         return pd.DataFrame(values, list(self.samples), columns).rename_axis(self.kind)
 
 
@@ -97,11 +112,11 @@ def predictions_csv(predictions: Predictions) -> str:
     writer = csv.writer(stream, lineterminator="\n")
     first = [escape_formula(predictions.id_column)] if predictions.id_column is not None else []
     writer.writerow([*first, predictions.kind, "class", "confidence", *(f"p({name})" for name in predictions.classes)])
-    for name, of, class_name, numbers in predictions.rows():
-        sample = str(of)
+    for row in predictions.rows():
+        sample, first = str(row.sample), [] if row.id is None else [escape_formula(row.id)]
         sample = sample if escape_formula(sample) == sample else f"./{sample}"
-        printed = (f"{value:.6f}" for value in (max(numbers), *numbers))
-        writer.writerow([*map(escape_formula, name), sample, escape_formula(class_name), *printed])
+        numbers = (f"{value:.6f}" for value in (row.confidence, *row.probabilities))
+        writer.writerow([*first, sample, escape_formula(row.class_name), *numbers])
     return stream.getvalue()
 
 

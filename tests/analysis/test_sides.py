@@ -4,8 +4,8 @@ from study.ranking import Results
 
 
 def test_the_best_of_a_study_knows_from_how_many_it_was_chosen(spec, frozen):
-    reference, best = Results(spec, frozen).baseline_and_best_arms
-    assert (reference.n_candidates, best.n_candidates) == (1, 2)
+    baseline, best = Results(spec, frozen).baseline_and_best_arms
+    assert (baseline.n_candidates, best.n_candidates) == (1, 2)
     assert best.metric_by_seed("test/accuracy") == {1: 0.68, 2: 0.70, 3: 0.72}
 
 

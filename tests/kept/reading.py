@@ -107,8 +107,8 @@ def values(name: str) -> dict[str, Table]:
 
 def _configurations(results: Results) -> pd.DataFrame:
     """The complete configurations of the search, the best first, then the baseline."""
-    reference = results.baseline
-    rows = [*results.ranked_search, *([reference] if reference else [])]
+    baseline = results.baseline
+    rows = [*results.ranked_search, *([baseline] if baseline else [])]
     keys = param_key_columns(results.spec, results.record.trials.values())
     index = pd.Index([one.trial.number for one in rows], name="trial")
     found = [
@@ -146,9 +146,9 @@ def _summary(results: Results) -> pd.DataFrame:
                 f"{name} {key}": one for key, one in _numbers(side.metric_statistics(metric) if side else None).items()
             }
             row[f"{name} seeds"] = tuple(side.metric_seeds(metric)) if side else ()
-        reference, best = by_name.get("baseline"), by_name.get("best")
-        if reference and best:
-            gain = mean_difference(best.metric_by_seed(metric), reference.metric_by_seed(metric), best.n_candidates)
+        baseline, best = by_name.get("baseline"), by_name.get("best")
+        if baseline and best:
+            gain = mean_difference(best.metric_by_seed(metric), baseline.metric_by_seed(metric), best.n_candidates)
             low, high = (gain and gain.interval) or (None, None)
             row |= {"difference": gain and gain.value, "low": low, "high": high}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("metric")

@@ -32,7 +32,7 @@ def compared(results: Results) -> Iterator[Said]:
     """Whatever a page says of how the best compares with others."""
     for gain in (one for one in statements(results) if isinstance(one, GainOverBaseline | MetricDifferenceToBaseline)):
         metric = gain.metric if isinstance(gain, MetricDifferenceToBaseline) else results.spec.metric
-        yield _said(gain.reference.trial_number, metric, gain.difference)
+        yield _said(gain.baseline.trial_number, metric, gain.difference)
     for one in said(DifferenceToRunnerUp, results):
         number = one.comparison.runner_up.trial_number
         is_apart = number not in one.comparison.undecided_trials
@@ -104,6 +104,6 @@ def test_what_is_compared_on_a_page() -> None:
 def test_a_baseline_that_wins_is_named_as_the_best() -> None:
     results = study_of("the baseline wins")
     gain = only(GainOverBaseline, results)
-    assert (gain.verdict, gain.won) == ("negative", gain.reference.trial_number)
+    assert (gain.verdict, gain.won) == ("negative", gain.baseline.trial_number)
     table = next(block for block in build_report_page(results, {}).sections[0].blocks if isinstance(block, TableBlock))
     assert "best of the search (trial 1)" in table.header

@@ -4,28 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from study.metrics.class_recalls import class_recall_sentences
-from study.metrics.intervals import wilson_interval
 from study.metrics.worst_group import GroupCounts, WorstGroup, find_worst_group
 
 NAMES = ("ill", "well"), ("f", "m")
-
-
-@pytest.mark.parametrize(
-    ("share", "count", "low", "high"),
-    [(0.5, 100, 0.4038, 0.5962), (1.0, 10, 0.7225, 1.0), (0.0, 10, 0.0, 0.2775), (0.9, 1000, 0.8798, 0.9171)],
-)
-def test_wilsons_interval(share: float, count: int, low: float, high: float) -> None:
-    """Against the published calculator's values (as in Newcombe 1998)."""
-    assert wilson_interval(share, count) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
-
-
-@pytest.mark.parametrize("share", [0.0, 1e-12, 0.3, 1 - 1e-12, 1.0])
-@pytest.mark.parametrize("count", [0, 1, 7, 10**6])
-def test_it_stays_within_what_a_share_can_be(share: float, count: int) -> None:
-    low, high = wilson_interval(share, count)
-    assert 0.0 <= low <= share <= high + 1e-12
-    assert high <= 1.0
 
 
 def found(right: Sequence[Sequence[float]], samples: Sequence[Sequence[int]], **more: float) -> WorstGroup:
@@ -179,30 +160,6 @@ def test_one_line_says_the_first_of_it(
     line = found(right, samples, accuracy=0.8).first_sentence()
     assert said in line
     assert len(line) < 180
-
-
-def test_the_class_that_is_recognised_least_is_named_with_what_it_is_taken_for() -> None:
-    (told,) = class_recall_sentences(
-        ["cat", "dog", "fox", "owl"], [[9, 0, 1, 0], [1, 3, 6, 0], [0] * 4, [0, 0, 0, 7]], None
-    )
-    least = "Of the classes, 'dog' is recognised least: 3 of 10 right, 6 called 'fox'."
-    assert told == f"{least} Right of the others: 'cat' 9 of 10, 'owl' 7 of 7."
-    assert class_recall_sentences(["cat", "dog"], [[9, 1], [1, 9]], 0.95) == []
-    assert class_recall_sentences(["cat", "dog"], [[0, 0], [1, 9]], None) == []
-
-
-@pytest.mark.parametrize(
-    ("confusion", "auc", "is_off"),
-    [
-        ([[20, 80], [0, 100]], 0.98, True),  # 60% right of each class alike, where 93% could be
-        ([[88, 12], [6, 94]], 0.97, False),
-        ([[20, 80], [0, 100]], 0.65, False),  # the best threshold gets 61%
-    ],
-)
-def test_a_threshold_that_is_off_is_told_with_what_to_do(confusion: list[list[int]], auc: float, is_off: bool) -> None:
-    told = " ".join(class_recall_sentences(NAMES[0], confusion, auc))
-    assert ("about 93% of each class" in told) is is_off
-    assert ("columns p(CLASS) of study predict" in told) is is_off
 
 
 def test_where_all_groups_against_the_bias_are_small_they_are_told_together_first() -> None:

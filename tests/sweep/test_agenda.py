@@ -267,9 +267,9 @@ def test_of_several_metrics_the_whole_front_runs_again_and_has_its_test(tmp_path
     assert len(again) == len(of_search) + 1 > 3
     front = [candidate for candidate, _ in Results(spec, whole).front]
     read = {trial.number for trial in whole.trials.values() if trial.test_metrics}
-    reference = Results(spec, whole).baseline
-    assert reference
-    assert read == {trial.number for each in [*front, reference] for trial in each.confirm_trials}
+    baseline = Results(spec, whole).baseline
+    assert baseline
+    assert read == {trial.number for each in [*front, baseline] for trial in each.confirm_trials}
     assert all(len(each.confirm_trials) == 2 for each in front)
     assert whole.state == "complete"
     lines = (tmp_path / "whole.jsonl").read_text().splitlines(keepends=True)

@@ -11,7 +11,7 @@ from study import data, files
 from study.errors import UserError
 from study.home.folder import Home
 from study.trained import ModelDescription, TrainedClassifier
-from study.trained.evaluate import evaluate_model
+from study.trained.evaluate import class_recall_sentences, evaluate_model
 
 
 def test_a_model_whose_features_are_no_numbers_is_refused_in_words(model: Path, tmp_path: Path) -> None:
@@ -89,3 +89,27 @@ def test_a_file_is_refused_for_a_model_of_data_that_have_no_files_of_the_users(m
     (tmp_path / "new.csv").write_text("a,b\n1,2\n")
     with pytest.raises(UserError, match=r"^--data \S*new\.csv: the model learned biased_digits, which has no files"):
         evaluate_model(Home(tmp_path / "home"), model, "all", str(tmp_path / "new.csv"))
+
+
+def test_the_class_that_is_recognised_least_is_named_with_what_it_is_taken_for() -> None:
+    (told,) = class_recall_sentences(
+        ["cat", "dog", "fox", "owl"], [[9, 0, 1, 0], [1, 3, 6, 0], [0] * 4, [0, 0, 0, 7]], None
+    )
+    least = "Of the classes, 'dog' is recognised least: 3 of 10 right, 6 called 'fox'."
+    assert told == f"{least} Right of the others: 'cat' 9 of 10, 'owl' 7 of 7."
+    assert class_recall_sentences(["cat", "dog"], [[9, 1], [1, 9]], 0.95) == []
+    assert class_recall_sentences(["cat", "dog"], [[0, 0], [1, 9]], None) == []
+
+
+@pytest.mark.parametrize(
+    ("confusion", "auc", "is_off"),
+    [
+        ([[20, 80], [0, 100]], 0.98, True),  # 60% right of each class alike, where 93% could be
+        ([[88, 12], [6, 94]], 0.97, False),
+        ([[20, 80], [0, 100]], 0.65, False),  # the best threshold gets 61%
+    ],
+)
+def test_a_threshold_that_is_off_is_told_with_what_to_do(confusion: list[list[int]], auc: float, is_off: bool) -> None:
+    told = " ".join(class_recall_sentences(("ill", "well"), confusion, auc))
+    assert ("about 93% of each class" in told) is is_off
+    assert ("columns p(CLASS) of study predict" in told) is is_off

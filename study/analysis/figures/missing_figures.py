@@ -26,11 +26,8 @@ def why_figure_missing(name: str, results: Results) -> str | None:
     if name == "learning_curves":
         return None if trials_with_curve(results) else f"no trial has reported {spec.metric} in two epochs"
     if name == "ablation" and not is_final:
-        return (
-            None
-            if ablation_path_effects_by_metric(results)
-            else f"its steps have not run on a seed (study ablate {spec.name})"
-        )
+        has_path = bool(ablation_path_effects_by_metric(results))
+        return None if has_path else f"its steps have not run on a seed (study ablate {spec.name})"
     if name == "front" and not spec.objective.has_several_metrics:
         return "it has one metric"
     if name == "front" and not is_final:

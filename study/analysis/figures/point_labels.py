@@ -15,20 +15,20 @@ from matplotlib.transforms import Affine2D, Bbox
 from study.analysis.figures.style import BLACK, GREY, escape_dollars
 
 LabelledPoint = tuple[float, float, str]
-"""Where a point is, in the units of its axes, and its name; empty: it has none."""
+"""Where a point is, in the units of its axes, and its label; empty: it has none."""
 
 _RatedPlace = tuple[float, Bbox]
-"""How bad a place of a name is, and the place."""
+"""How bad a place of a label is, and the place."""
 
-DISTANCES = (7.0, 10.0, 14.0, 19.0, 25.0, 32.0, 42.0, 55.0)  # from a point to its name, points
+DISTANCES = (7.0, 10.0, 14.0, 19.0, 25.0, 32.0, 42.0, 55.0)  # from a point to its label, points
 SIDES = [*product((1.0, 0.5, 0.0, -0.5, -1.0), (1.0, -1.0)), (1.0, 0.0), (-1.0, 0.0)]  # across and up
-MARK_RADIUS = 5.0  # points: a name leaves this much room around any point
-CLEARLY_NEARER = 2.0  # points: by so much a name is nearer to its own point than to others
-LED_FROM_DISTANCE = 16.0  # points: from here on a line leads from a name to its point
-ROUNDS = 3  # in which each name moves to its best place among the others'
+MARK_RADIUS = 5.0  # points: a label leaves this much room around any point
+CLEARLY_NEARER = 2.0  # points: by so much a label is nearer to its own point than to others
+MIN_LEADER_LINE_DISTANCE = 16.0  # points: from here on a line leads from a label to its point
+ROUNDS = 3  # in which each label moves to its best place among the others'
 
-# What is wrong with a place of a name, from the worst.
-OVER_A_NAME, OUTSIDE, OVER_A_POINT, NEARER_TO_ANOTHER, ON_A_LINE = 1000.0, 300.0, 300.0, 100.0, 30.0
+# What is wrong with a place of a label, from the worst.
+OVER_A_LABEL, OUTSIDE, OVER_A_POINT, NEARER_TO_ANOTHER, ON_A_LINE = 1000.0, 300.0, 300.0, 100.0, 30.0
 ON_ANOTHER_BAR, ON_OWN_BAR = 25.0, 8.0  # error bars
 NEAR_ANOTHER = 15.0  # as near as to its own; less where it is farther away
 PER_DISTANCE = 1.0
@@ -37,12 +37,12 @@ PER_DISTANCE = 1.0
 def label_points(figure: Figure, points_by_axes: Sequence[tuple[Axes, Sequence[LabelledPoint]]]) -> None:
     """Write labels beside their points, inside their axes.
 
-    A name is nearer to its own point than to any other, or a line leads from it to its point. Names do not overlap
+    A label is nearer to its own point than to any other, or a line leads from it to its point. Labels do not overlap
     where there is room, and avoid lines and error bars where they can.
 
     Limits and legend have to be final, as places are found on the figure as it will be drawn.
     """
-    if any(name for _, points in points_by_axes for *_, name in points):
+    if any(label for _, points in points_by_axes for *_, label in points):
         figure.draw_without_rendering()
     for axes, points in points_by_axes:
         _label_points_of_axes(figure, axes, points)
@@ -53,9 +53,9 @@ def _label_points_of_axes(figure: Figure, axes: Axes, points: Sequence[LabelledP
     at = [_FigurePoint(*(axes.transData.transform((x, y)) / dot)) for x, y, _ in points]
     obstacles = _Obstacles(axes, at, dot)
     choices: dict[int, list[_RatedPlace]] = {}
-    for number, (*_, name) in enumerate(points):
-        if name:
-            text = _write_label(axes, points[number], (0, 0), is_led=False)
+    for number, (*_, label) in enumerate(points):
+        if label:
+            text = _write_label(axes, points[number], (0, 0), has_leader_line=False)
             size = text.get_window_extent()
             text.remove()
             boxes = _label_boxes_beside(at[number], size.width / dot, size.height / dot)
@@ -65,27 +65,27 @@ def _label_points_of_axes(figure: Figure, axes: Axes, points: Sequence[LabelledP
     best = min(chosen, key=lambda taken: sum(bad for bad, _ in taken.values()))
     for number, (_, box) in best.items():
         middle = ((box.x0 + box.x1) / 2 - at[number].x, (box.y0 + box.y1) / 2 - at[number].y)
-        is_led = at[number].distance(box) > LED_FROM_DISTANCE or obstacles.is_nearer_to_another(box, number)
-        _write_label(axes, points[number], middle, is_led)
+        is_far = at[number].distance(box) > MIN_LEADER_LINE_DISTANCE
+        _write_label(axes, points[number], middle, is_far or obstacles.is_nearer_to_another(box, number))
 
 
 def _choose_label_places(choices: Mapping[int, Sequence[_RatedPlace]], order: Sequence[int]) -> dict[int, _RatedPlace]:
-    """Return the place of each name: one after the other takes the best that the others leave, in several rounds."""
+    """Return the place of each label: one after the other takes the best that the others leave, in several rounds."""
     taken: dict[int, _RatedPlace] = {}
     for number in [*order] * ROUNDS:
         others = [box.padded(1) for other, (_, box) in taken.items() if other != number]
         free = (choice for choice in choices[number] if not choice[1].count_overlaps(others))
         bad, box = choices[number][0]
-        taken[number] = next(free, (bad + OVER_A_NAME, box))
+        taken[number] = next(free, (bad + OVER_A_LABEL, box))
     return taken
 
 
-def _write_label(axes: Axes, point: LabelledPoint, middle: tuple[float, float], is_led: bool) -> Annotation:
-    """Write a name with its middle this far from its point, in points, and a line to the point if it is to be led."""
-    x, y, name = point
+def _write_label(axes: Axes, point: LabelledPoint, middle: tuple[float, float], has_leader_line: bool) -> Annotation:
+    """Write a label with its middle this far from its point, in points, and a line to the point if it has one."""
+    x, y, label = point
     line = {"arrowstyle": "-", "color": GREY, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 3}
     text = axes.annotate(
-        escape_dollars(name),
+        escape_dollars(label),
         (x, y),
         xytext=middle,
         textcoords="offset points",
@@ -94,7 +94,7 @@ def _write_label(axes: Axes, point: LabelledPoint, middle: tuple[float, float], 
         color=BLACK,
         fontsize=8.5,
         annotation_clip=False,
-        arrowprops=line if is_led else None,
+        arrowprops=line if has_leader_line else None,
         path_effects=[withStroke(linewidth=3, foreground="white")],  # a line may pass below it
         zorder=7,
     )
@@ -114,7 +114,7 @@ class _FigurePoint(NamedTuple):
 
 
 class _Obstacles:
-    """What names have to avoid in a panel: its edges, points, lines and error bars."""
+    """What labels have to avoid in a panel: its edges, points, lines and error bars."""
 
     def __init__(self, axes: Axes, at: Sequence[_FigurePoint], dot: float) -> None:
         to_points = Affine2D().scale(1 / dot)
@@ -127,7 +127,7 @@ class _Obstacles:
         ]
 
     def penalty(self, box: Bbox, number: int) -> float:
-        """Return how bad it is if a name of the point of this number stands here."""
+        """Return how bad it is if a label of the point of this number stands here."""
         edges = self._edges
         beyond = max(0, edges.x0 - box.x0, box.x1 - edges.x1, edges.y0 - box.y0, box.y1 - edges.y1)
         wrong = (OUTSIDE + beyond) * (beyond > 0)
@@ -145,13 +145,13 @@ class _Obstacles:
         return wrong
 
     def is_nearer_to_another(self, box: Bbox, number: int) -> bool:
-        """Tell whether a name here would seem to be of another point than that of this number."""
+        """Tell whether a label here would seem to be of another point than that of this number."""
         own = self._at[number]
         return any(place.distance(box) < own.distance(box) + CLEARLY_NEARER for place in self._at if place != own)
 
 
 def _label_boxes_beside(place: _FigurePoint, width: float, height: float) -> Iterator[tuple[Bbox, float]]:
-    """Return where a name of this size can stand, in points, with its distance from its point."""
+    """Return where a label of this size can stand, in points, with its distance from its point."""
     for distance, (across, up) in product(DISTANCES, SIDES):
         away = distance / hypot(across, up)
         x, y = place.x + across * (away + width / 2), place.y + up * (away + height / 2)

@@ -49,18 +49,18 @@ ROW_CHARACTERS = 24
 
 @with_figure_style
 def plot_fresh_seed_values(results: Results) -> Figure | None:
-    """Draw the metric on every fresh seed, with mean and standard deviation, on both splits.
+    """Plot the metric on every fresh seed, with mean and standard deviation, on both splits.
 
     The best reference, which has no seeds, is drawn beside them, and among those of a final training its model, where
     that is the ensemble.
     """
-    spec, stays, fresh = results.spec, results.reference_as_result, results.fresh_seed_arms
+    spec, reference, fresh = results.spec, results.reference_as_result, results.fresh_seed_arms
     if not fresh:
         return None
-    rival = None if stays or spec.final_seeds is not None else results.best_reference
+    rival = None if reference or spec.final_seeds is not None else results.best_reference
     beside = [arm_of_candidate(spec, rival)] if rival else []
     before = len(fresh) - (fresh[-1].label == "baseline")
-    arms = [*([arm_of_candidate(spec, stays)] if stays else []), *fresh[:before], *beside, *fresh[before:]]
+    arms = [*([arm_of_candidate(spec, reference)] if reference else []), *fresh[:before], *beside, *fresh[before:]]
     metrics = [name for name in (spec.metric, spec.test_metric) if any(arm.metric_statistics(name) for arm in arms)]
     metrics = metrics or [spec.metric]
     words = [wrap_metric_name(escape_dollars(name)) for name in metrics]
@@ -86,7 +86,7 @@ def plot_fresh_seed_values(results: Results) -> Figure | None:
 
 
 def _plot_ensembles(model: Arm, panels: Mapping[str, Axes]) -> Iterator[tuple[Axes, list[LabelledPoint]]]:
-    """Draw the model that an ensemble is; yield where it and its networks are, with the name to write beside it."""
+    """Plot the model that an ensemble is; yield where it and its networks are, with the label to write beside it."""
     for metric, axes in panels.items():
         if value := model.metric_statistics(metric):
             axes.scatter([value.mean], [0.0], marker="D", s=40, color=ORANGE, edgecolors="white", zorder=4)
@@ -121,7 +121,7 @@ def _plot_seed_row(axes: Axes, arm: Arm, name: str, height: int) -> None:
 
 @with_figure_style
 def plot_ablation(results: Results) -> Figure | None:
-    """Draw a bar per step of the ablation's path with its interval, on both splits.
+    """Plot a bar per step of the ablation's path with its interval, on both splits.
 
     None before a seed has run every configuration of the path.
     """
@@ -163,7 +163,7 @@ def _change_in_words(name: str, gain: AblationEffect) -> str:
 
 
 def _plot_ablation_bars(spec: StudySpec, axes: Axes, name: str, path: Sequence[AblationEffect]) -> None:
-    """Draw the bars of one metric: each begins where the one before it ended."""
+    """Plot the bars of one metric: each begins where the one before it ended."""
     assert path[0].statistics is not None
     sign = -1.0 if spec.direction(name) == "min" else 1.0
     at = path[0].statistics.mean
@@ -190,7 +190,7 @@ MAX_CURVES_PER_KIND = 400  # largest number of each kind; of more, some are chos
 
 @with_figure_style
 def plot_learning_curves(results: Results) -> Figure | None:
-    """Draw the study's metric over epochs: a curve per trial, the pruned ones marked, best and baseline named.
+    """Plot the study's metric over epochs: a curve per trial, the pruned ones marked, best and baseline named.
 
     A final training has one curve per seed.
     """
@@ -198,9 +198,9 @@ def plot_learning_curves(results: Results) -> Figure | None:
     trials = trials_with_curve(results)
     if not trials:
         return None
-    best, reference = next(iter(results.ranked_search), None), results.baseline
+    best, baseline = next(iter(results.ranked_search), None), results.baseline
     figure, (axes, *_) = new_figure(_learning_curves_title(spec, trials), 4.3)
-    named = [candidate.trial for candidate in (best, reference) if candidate]
+    named = [candidate.trial for candidate in (best, baseline) if candidate]
     others = [trial for trial in trials if trial not in named]
     faded = opacity_for_count(min(len(trials), MAX_CURVES_PER_KIND))
     full = sample_evenly([trial for trial in others if trial.state != "pruned"], MAX_CURVES_PER_KIND)
@@ -226,7 +226,7 @@ def plot_learning_curves(results: Results) -> Figure | None:
     labels = []
     for candidate, name, colour, line in (
         (best, formatting.name_of_best(results), BLUE, "-"),
-        (reference, "baseline", BLACK, "--"),
+        (baseline, "baseline", BLACK, "--"),
     ):
         if candidate:
             points = learning_curve(spec, candidate.trial)
@@ -286,7 +286,7 @@ MIN_STATED_SHARE = 0.1
 
 @with_figure_style
 def plot_importance(results: Results) -> Figure | None:
-    """Draw `compute_importances` as bars: each parameter alone, their interactions, the remainder."""
+    """Plot `compute_importances` as bars: each parameter alone, their interactions, the remainder."""
     found = compute_importances(results)
     if not found.share_by_key:
         return None

@@ -199,7 +199,7 @@ def label_curve_ends(axes: Axes, labels: Sequence[tuple[float, float, str, str]]
 
 
 def add_figure_legend(figure: Figure, *drawn: Axes) -> None:
-    """Draw one legend for the whole figure, below it, from the labels of these axes, each label once."""
+    """Add one legend for the whole figure, below it, from the labels of these axes, each label once."""
     by_name: dict[str, Artist] = {}
     for axes in drawn:
         for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):

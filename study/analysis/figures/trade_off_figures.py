@@ -43,7 +43,7 @@ HOLLOW_MARK: MarkStyle = {"color": "white", "edgecolors": GREY, "linewidths": 1.
 
 @with_figure_style
 def plot_trade_off(results: Results) -> Figure | None:
-    """Draw accuracy over the fairness gap (FSCL paper Fig. 9): the search with its front, and fresh seeds.
+    """Plot accuracy over the fairness gap (FSCL paper Fig. 9): the search with its front, and fresh seeds.
 
     Of a final training with several metrics, the first over the second: its study has the figure of the front instead.
     """
@@ -53,7 +53,7 @@ def plot_trade_off(results: Results) -> Figure | None:
     if metrics is None:
         return None
     across, up = metrics
-    reference, points = results.baseline, _search_metric_pairs(results, across, up, results.ranked_search)
+    baseline, points = results.baseline, _search_metric_pairs(results, across, up, results.ranked_search)
     names, measured = fresh_seed_arms_with_both_metrics(results, across, up)
     if max(map(len, trade_off_configurations(results))) < MIN_PLOTTED_CONFIGURATIONS:
         return None
@@ -62,11 +62,11 @@ def plot_trade_off(results: Results) -> Figure | None:
         where = f" on {_split_text(names)}, {formatting.rerun_seeds_text(spec)}"
         title = _metric_pair_title(names, [(arm.label, x.mean, y.mean) for arm, (x, y) in ends], where)
     else:
-        at = metric_pair_in_search(spec, reference, across, up) if reference else None
+        at = metric_pair_in_search(spec, baseline, across, up) if baseline else None
         told = [(formatting.name_of_best(results), *points[0][1]), *([("baseline", *at)] if at else [])]
         title = _metric_pair_title(metrics, told, " in the search")
     figure, drawn = new_figure(title, 4.0, bool(points) + bool(measured))
-    axes, both = iter(drawn), [*points, *_search_metric_pairs(results, across, up, [reference] if reference else [])]
+    axes, both = iter(drawn), [*points, *_search_metric_pairs(results, across, up, [baseline] if baseline else [])]
     if points:
         line = undominated_points(spec, points, across, up)
         _plot_search_configurations(results, next(axes), both, metrics, line, points[0][1])
@@ -98,8 +98,8 @@ def trade_off_configurations(results: Results) -> tuple[Sequence[object], Sequen
     metrics = trade_off_metrics(results)
     if metrics is None:
         return [], []
-    points, reference = _search_metric_pairs(results, *metrics, results.ranked_search), results.baseline
-    at = metric_pair_in_search(results.spec, reference, *metrics) if reference and points else None
+    points, baseline = _search_metric_pairs(results, *metrics, results.ranked_search), results.baseline
+    at = metric_pair_in_search(results.spec, baseline, *metrics) if baseline and points else None
     return [*points, *([at] if at else [])], fresh_seed_arms_with_both_metrics(results, *metrics)[1]
 
 
@@ -174,7 +174,7 @@ def _plot_search_configurations(
     best: MetricPair | None,
     on_front: Sequence[MetricPair] = (),
 ) -> None:
-    """Draw the configurations of the search and the baseline.
+    """Plot the configurations of the search and the baseline.
 
     Args:
         line: the front, to join.
@@ -213,9 +213,9 @@ def broken_constraints_text(spec: StudySpec, *scores: TrialScore) -> str:
     return broken and escape_dollars(f"breaks {broken}")
 
 
-def _plot_baseline_mark(axes: Axes, reference: Candidate, at: MetricPair) -> None:
+def _plot_baseline_mark(axes: Axes, baseline: Candidate, at: MetricPair) -> None:
     """Mark the baseline, hollow where it breaks a limit."""
-    is_broken = reference.score.total_violation > 0
+    is_broken = baseline.score.total_violation > 0
     mark: MarkStyle = {**BASELINE_MARK, **HOLLOW_MARK} if is_broken else BASELINE_MARK
     axes.scatter(*[[x] for x in at], label=f"baseline{', breaks a limit' * is_broken}", **mark, zorder=5)
 
@@ -223,7 +223,7 @@ def _plot_baseline_mark(axes: Axes, reference: Candidate, at: MetricPair) -> Non
 def _plot_fresh_seed_means(
     results: Results, axes: Axes, arms: Sequence[Arm], names: tuple[str, str], on_front: Collection[int] | None = None
 ) -> tuple[Axes, list[LabelledPoint]]:
-    """Draw means and standard deviations on one split; return where they are, with what names to write beside them.
+    """Plot means and standard deviations on one split; return where they are, with what labels to write beside them.
 
     Args:
         on_front: trials of the front of the study's metrics, which alone have names then, and of which the first of
@@ -274,11 +274,12 @@ def label_metric_axes(spec: StudySpec, axes: Axes, names: Sequence[str]) -> None
 
 
 def plot_constraint_lines(spec: StudySpec, axes: Axes, names: Sequence[str]) -> None:
-    """Draw lines at the limits on these two metrics."""
-    for limit in spec.objective.constraints:
-        if limit.metric in names:
-            line = axes.axvline if limit.metric == names[0] else axes.axhline
-            line(limit.limit, label=escape_dollars(str(limit)), color=VERMILLION, linewidth=1.2, linestyle=":")
+    """Plot lines at the limits on these two metrics."""
+    for constraint in spec.objective.constraints:
+        if constraint.metric in names:
+            line = axes.axvline if constraint.metric == names[0] else axes.axhline
+            label = escape_dollars(str(constraint))
+            line(constraint.limit, label=label, color=VERMILLION, linewidth=1.2, linestyle=":")
 
 
 def _metric_pair_title(names: tuple[str, str], told: Sequence[tuple[str, float, float]], where: str) -> str:
@@ -303,7 +304,7 @@ FRONT_MARK: MarkStyle = {**COMPLETE_MARK, "color": ORANGE, "zorder": 4.5}
 
 @with_figure_style
 def plot_front(results: Results) -> Figure | None:
-    """Draw the front of a study with several metrics in its first two: the second across, the first up.
+    """Plot the front of a study with several metrics in its first two: the second across, the first up.
 
     The first panel has every configuration in the search, the second those that ran on fresh seeds, with their front,
     the third these on test, where it was read. None for a study with one metric.

@@ -52,13 +52,13 @@ class GainHiddenInValidation(Statement):
         )
 
 
-def find_gain_hidden_in_validation(spec: StudySpec, reference: Arm, best: Arm) -> GainHiddenInValidation | None:
+def find_gain_hidden_in_validation(spec: StudySpec, baseline: Arm, best: Arm) -> GainHiddenInValidation | None:
     """Return why validation may hide a gain, for a search that gained nothing; None where nothing says so."""
-    gain = best.difference_to(reference, spec.metric)
+    gain = best.difference_to(baseline, spec.metric)
     if gain is None or (gain.is_clear and spec.is_better(gain.value, 0.0)):
         return None
     aligned, conflicting, error = (
-        reference.metric_statistics(name) for name in (ALIGNED_METRIC, CONFLICTING_METRIC, CONFLICTING_ERROR_METRIC)
+        baseline.metric_statistics(name) for name in (ALIGNED_METRIC, CONFLICTING_METRIC, CONFLICTING_ERROR_METRIC)
     )
     if aligned is None or (conflicting is not None and (error is None or error.mean < MIN_BLIND_ERROR)):
         return None
@@ -152,22 +152,22 @@ def _unknown_alignment_statements(results: Results) -> Iterator[FixedRemark]:
 def caveat_statements(results: Results) -> Iterator[Statement]:
     """Yield what a reader might assume to be known, and is not."""
     spec, record = results.spec, results.record
-    reference, best = results.baseline_and_best_arms
+    baseline, best = results.baseline_and_best_arms
     final = results.final_training_arm
     is_search = spec.final_seeds is None
     trials = list(record.trials.values())
     yield from results.tied_metrics
     is_one = has_single_configuration(results)
-    if is_search and best and reference is None and not is_one:
+    if is_search and best and baseline is None and not is_one:
         yield BaselineMissing(spec)
-    if is_search and spec.search.margin and (best or reference):
+    if is_search and spec.search.margin and (best or baseline):
         if spec.objective.has_several_metrics:
             yield MarginNotApplied("several metrics", spec.metric)
         elif (held := results.incumbent_standing) is None:
             yield MarginNotApplied("no incumbent", spec.metric)
         elif any(lead.standard_error is None for lead in held.leads):
             yield MarginNotApplied("no standard error", spec.metric)
-    if is_search and best and reference and (unseen := find_gain_hidden_in_validation(spec, reference, best)):
+    if is_search and best and baseline and (unseen := find_gain_hidden_in_validation(spec, baseline, best)):
         yield unseen
     for state in ("running", "waiting", "interrupted"):
         if numbers := [trial.number for trial in trials if trial.state == state]:

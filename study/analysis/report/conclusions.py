@@ -96,7 +96,7 @@ def conclusion_statements(results: Results) -> list[Statement]:
 
     Where a reference is the result, how far that is ahead of both.
     """
-    spec, (reference, best), final = results.spec, results.baseline_and_best_arms, results.final_training_arm
+    spec, (baseline, best), final = results.spec, results.baseline_and_best_arms, results.final_training_arm
     if spec.final_seeds is not None:
         if final is None:
             return [NoResultYet("final")]
@@ -109,32 +109,32 @@ def conclusion_statements(results: Results) -> list[Statement]:
         ]
     if best is None:
         stage: Literal["any", "search", "over"] = "over" if results.record.state == "complete" else "search"
-        return [NoResultYet(stage if results.record.trials else "any", reference)]
+        return [NoResultYet(stage if results.record.trials else "any", baseline)]
     if spec.varied_data_keys:
         return [
             TrialDataDiffer(spec.varied_data_keys),
             ValueWithoutComparison("lowest" if spec.mode == "min" else "highest", best),
         ]
     beside, of_a_rule = list(reference_statements(results)), list(_rule_pick_statements(results, best))
-    stays = results.reference_as_result and arm_of_candidate(spec, results.reference_as_result)
-    if stays:
+    reference = results.reference_as_result and arm_of_candidate(spec, results.reference_as_result)
+    if reference:
         front = front_statements(results) if spec.objective.has_several_metrics else ()
         return [
-            *chance_and_small_split_statements(results, stays),
+            *chance_and_small_split_statements(results, reference),
             *beside,
             *front,
-            *class_below_chance_statements(results.record, stays),
-            *suspicious_result_statements(results, stays),
+            *class_below_chance_statements(results.record, reference),
+            *suspicious_result_statements(results, reference),
         ]
     little = list(chance_and_small_split_statements(results, best))
     is_guess = any(isinstance(one, NoBetterThanChance) for one in little)
     if spec.objective.has_several_metrics:
         return [*little, *front_statements(results, is_guess), *beside, *of_a_rule]
-    if reference:
+    if baseline:
         after = [*of_a_rule, *incumbent_statements(results), *suspicious_result_statements(results, best)]
-        gained = list(_gain_statements(results, reference, best, is_guess))
+        gained = list(_gain_statements(results, baseline, best, is_guess))
         if not is_guess:
-            gained += _debiasing_not_needed_statements(results, reference, best)
+            gained += _debiasing_not_needed_statements(results, baseline, best)
             gained += class_below_chance_statements(results.record, arm_of_candidate(spec, results.ranked_all[0]))
         return [*little, *gained, *beside, *after]
     if has_single_configuration(results):
@@ -436,7 +436,7 @@ class GainOverBaseline(Statement):
         is_guess: whether the best is not told from guessing, so that a gain is no achievement.
     """
 
-    reference: Arm
+    baseline: Arm
     best: Arm
     difference: Difference
     won: int
@@ -456,12 +456,12 @@ class GainOverBaseline(Statement):
             return "none"
         if better and self.difference.is_clear is not None and not self.difference.is_unclear_for_few_seeds:
             return "clear" if self.difference.is_clear else "unclear"
-        return "negative" if self.won == self.reference.trial_number and not better else "open"
+        return "negative" if self.won == self.baseline.trial_number and not better else "open"
 
     def __str__(self) -> str:
         spec, best = self.best.spec, self.best.label
-        name, rises, is_baseline = spec.metric, spec.mode == "max", self.won == self.reference.trial_number
-        after, before = (formatting.format_arm_mean(arm, name) for arm in (self.best, self.reference))
+        name, rises, is_baseline = spec.metric, spec.mode == "max", self.won == self.baseline.trial_number
+        after, before = (formatting.format_arm_mean(arm, name) for arm in (self.best, self.baseline))
         what = "what was chosen" if self.is_held_back and not is_baseline else "the best of the search"
         what = "what leads the search" if self.is_surpassed else what
         is_in_doubt, told = self.is_guess and self.verdict == "clear", formatting.metric_in_words(name)
@@ -479,7 +479,7 @@ class GainOverBaseline(Statement):
         if not self.is_surpassed and (is_baseline or not spec.is_better(self.difference.value, 0.0)):
             won = "the baseline" if is_baseline else f"trial {self.won}"
             closing = f" The best of the study, which best.yaml holds, is {won}."
-        seeds = _seeds_of_both_arms_text(name, self.reference, self.best)
+        seeds = _seeds_of_both_arms_text(name, self.baseline, self.best)
         seeds += f", though this does not say that {best} has learned the class" * is_in_doubt
         return f"{first}, chosen by the validation split, {seeds}.{closing}"
 
@@ -488,53 +488,53 @@ class MetricDifferenceToBaseline(Statement):
     """The difference of the best of the search to the baseline in a metric."""
 
     metric: str
-    reference: Arm
+    baseline: Arm
     best: Arm
     difference: Difference
 
     def __str__(self) -> str:
-        name, best, reference = self.metric, self.best, self.reference
+        name, best, baseline = self.metric, self.best, self.baseline
         if name == best.spec.metric:
             return f"The difference of {best.label} to the baseline in {name}: {self._difference_text()}."
         is_on_same_seeds = best.metric_seeds(name) == best.metric_seeds(best.spec.metric)
-        where = "" if is_on_same_seeds else f" ({_seeds_of_both_arms_text(name, reference, best)})"
+        where = "" if is_on_same_seeds else f" ({_seeds_of_both_arms_text(name, baseline, best)})"
         return (
             f"On the test split, which was not used to choose, {name} is {formatting.format_arm_mean(best, name)} "
-            f"against {formatting.format_arm_mean(reference, name)} of the baseline{where}: {self._difference_text()}"
+            f"against {formatting.format_arm_mean(baseline, name)} of the baseline{where}: {self._difference_text()}"
             f"{self._accuracy_text()}."
         )
 
     def _accuracy_text(self) -> str:
         """Return the accuracy over the same samples beside a log loss; empty where there is none."""
         *others, name = add_accuracies_of_log_losses([self.metric])
-        if not others or not all(arm.metric_statistics(name) for arm in (self.best, self.reference)):
+        if not others or not all(arm.metric_statistics(name) for arm in (self.best, self.baseline)):
             return ""
-        own, before = (formatting.format_arm_mean(arm, name) for arm in (self.best, self.reference))
+        own, before = (formatting.format_arm_mean(arm, name) for arm in (self.best, self.baseline))
         return f"; {name} is {own} against {before}"
 
     def _difference_text(self) -> str:
         """Return the difference, and whether it exceeds the spread over seeds."""
         name, best, difference = self.metric, self.best, self.difference
-        is_part = difference.is_paired and set(self.reference.metric_seeds(name)) != set(best.metric_seeds(name))
+        is_part = difference.is_paired and set(self.baseline.metric_seeds(name)) != set(best.metric_seeds(name))
         where = " on the seeds that both have" if is_part else ""
         return formatting.difference_with_verdict(
             name, difference, best.spec.is_better(difference.value, 0.0), best.interval_over_text(name), where
         )
 
 
-def _gain_statements(results: Results, reference: Arm, best: Arm, is_guess: bool) -> Iterator[Statement]:
+def _gain_statements(results: Results, baseline: Arm, best: Arm, is_guess: bool) -> Iterator[Statement]:
     """Yield the gain and its interval; where the best is not told from guessing, a clear gain is left to the table."""
     spec, held = results.spec, results.incumbent_standing
-    gain, on_test = (best.difference_to(reference, name) for name in (spec.metric, spec.test_metric))
+    gain, on_test = (best.difference_to(baseline, name) for name in (spec.metric, spec.test_metric))
     assert gain is not None  # both arms are complete and have the metric
     is_held_back = bool(held and held.held_back_lead)
     won, is_surpassed = results.ranked_all[0].trial.number, bool(results.references_above_best)
-    yield GainOverBaseline(reference, best, gain, won, is_surpassed, is_held_back, is_guess)
+    yield GainOverBaseline(baseline, best, gain, won, is_surpassed, is_held_back, is_guess)
     name, change = (spec.metric, gain) if on_test is None else (spec.test_metric, on_test)
     if on_test is None and gain.value == 0.0:
         yield from results.tied_metrics
     elif not (is_guess and change.is_clear and spec.is_better(change.value, 0.0)):
-        yield MetricDifferenceToBaseline(name, reference, best, change)
+        yield MetricDifferenceToBaseline(name, baseline, best, change)
 
 
 class SampleErrorUnknown(Statement):
@@ -583,16 +583,16 @@ class DebiasingNotNeeded(Statement):
         )
 
 
-def _debiasing_not_needed_statements(results: Results, reference: Arm, best: Arm) -> Iterator[DebiasingNotNeeded]:
+def _debiasing_not_needed_statements(results: Results, baseline: Arm, best: Arm) -> Iterator[DebiasingNotNeeded]:
     """Yield that debiasing is not needed.
 
     Only where the baseline ran on several seeds, and its gap between samples with and against the bias is below
     `MAX_BIAS_GAP` with 97.5% confidence.
     """
-    spec, split = results.spec, "test" if reference.metric_statistics("test/accuracy") else "val"
-    gain = best.difference_to(reference, spec.metric)
+    spec, split = results.spec, "test" if baseline.metric_statistics("test/accuracy") else "val"
+    gain = best.difference_to(baseline, spec.metric)
     aligned, conflicting = (
-        statistics_with_sampling_error(results.record, reference, f"{split}/{name}_accuracy")
+        statistics_with_sampling_error(results.record, baseline, f"{split}/{name}_accuracy")
         for name in ("aligned", "conflicting")
     )
     if gain is None or gain.is_clear is None or gain.is_unclear_for_few_seeds:
@@ -613,10 +613,10 @@ def _value_with_seeds_text(arm: Arm) -> str:
     return f"{name} {formatting.format_arm_mean(arm, name)}{where}"
 
 
-def _seeds_of_both_arms_text(name: str, reference: Arm, chosen: Arm) -> str:
+def _seeds_of_both_arms_text(name: str, baseline: Arm, chosen: Arm) -> str:
     """Return the seeds of both arms, once where they are the same."""
-    before, after = reference.metric_seeds(name), chosen.metric_seeds(name)
+    before, after = baseline.metric_seeds(name), chosen.metric_seeds(name)
     if before == after:
         return f"both on {formatting.arm_folds_and_seeds_text(chosen, name)}"
-    texts = [formatting.arm_folds_and_seeds_text(arm, name) for arm in (reference, chosen)]
+    texts = [formatting.arm_folds_and_seeds_text(arm, name) for arm in (baseline, chosen)]
     return f"the baseline on {texts[0]}, {chosen.label} on {texts[1]}"

@@ -69,13 +69,15 @@ def figure_caption(name: str, results: Results) -> str:
 def _trade_off_caption_words(results: Results) -> dict[str, str]:
     """Return what the caption of the trade-off says of this one: of a second panel, and of the line in the first."""
     searched, fresh = trade_off_configurations(results)
-    stays = None if reference_in_trade_off(results) else results.reference_as_result
+    reference = None if reference_in_trade_off(results) else results.reference_as_result
     where = formatting.rerun_seeds_text(results.spec)
     return {
         "left": "First panel: each" if searched and fresh else "Each",
         "joined": "; the front joins those that no other beats in both" * is_trade_off_front_drawn(results),
         "fresh": f" Second: those that ran on {where}, mean ± sample standard deviation over these." * bool(fresh),
-        "undrawn": f" The result, {stays.name_in_sentence}, needs no search and is not among them." if stays else "",
+        "undrawn": f" The result, {reference.name_in_sentence}, needs no search and is not among them."
+        if reference
+        else "",
     }
 
 

@@ -105,7 +105,7 @@ class FrontGainsOverBaseline(Statement):
         is_guess: whether it is not told from guessing: a clear gain is then no achievement, and left to the table.
     """
 
-    reference: Arm
+    baseline: Arm
     best: Arm
     gains: Mapping[str, Difference]
     is_chosen: bool
@@ -127,7 +127,7 @@ class FrontGainsOverBaseline(Statement):
         return "; ".join(self._change(name, gain) for name, gain in found.items())
 
     def _change(self, name: str, gain: Difference) -> str:
-        means = " against ".join(formatting.format_arm_mean(arm, name) for arm in (self.best, self.reference))
+        means = " against ".join(formatting.format_arm_mean(arm, name) for arm in (self.best, self.baseline))
         if self._is_doubted(name, gain):
             return f"{name} {means}"
         over, is_better = self.best.interval_over_text(name), self._is_better(name, gain)
@@ -178,8 +178,8 @@ def _cheaper_alternative_statements(results: Results) -> Iterator[CheaperAlterna
     The interval of the difference in the first metric, which allows for the choice of the best, holds zero and reaches
     less far than `MIN_SHARE_OF_GAIN` of the gain over the baseline; and the other metric is less beyond its interval.
     """
-    spec, (reference, chosen) = results.spec, results.baseline_and_best_arms
-    gain = chosen.difference_to(reference, spec.metric) if chosen and reference else None
+    spec, (baseline, chosen) = results.spec, results.baseline_and_best_arms
+    gain = chosen.difference_to(baseline, spec.metric) if chosen and baseline else None
     if chosen is None or gain is None or not spec.is_better(gain.value, 0.0):
         return
     others = [arm_of_candidate(spec, each) for each, _ in results.front if each.trial.number != chosen.trial_number]
@@ -222,12 +222,12 @@ def front_statements(results: Results, is_guess: bool = False) -> Iterator[State
     is_first &= not results.record.reference_events  # one of these may be better in a metric
     broken = sum(score.total_violation > 0 for _, score in judged)
     on_front = ConfigurationsOnFront(spec, front, chosen, len(judged), broken, is_first)
-    reference, of_search = results.baseline_and_best_arms
+    baseline, of_search = results.baseline_and_best_arms
     gained: list[Statement] = []
-    if reference and of_search:
+    if baseline and of_search:
         names = [*spec.objective.metrics, *_study_metrics_on_test(spec)]
-        if gains := {name: gain for name in names if (gain := of_search.difference_to(reference, name))}:
-            gained = [FrontGainsOverBaseline(reference, of_search, gains, best.trial.stage != "baseline", is_guess)]
+        if gains := {name: gain for name in names if (gain := of_search.difference_to(baseline, name))}:
+            gained = [FrontGainsOverBaseline(baseline, of_search, gains, best.trial.stage != "baseline", is_guess)]
     if on_front.verdict == "several points":
         choice = [on_front, ChosenFromFront(spec, chosen, not results.reference_as_result)]
         yield from [*choice, *gained] if best.trial.stage == "baseline" else [*gained, *choice]

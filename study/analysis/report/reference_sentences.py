@@ -12,7 +12,6 @@ from study.ranking import FittedReference, Results
 from study.ranking.arms import Arm, arm_of_candidate
 from study.ranking.incumbents import CandidateLead
 from study.ranking.json_documents import Statement
-from study.ranking.trial_scores import is_score_better
 from study.spec import StudySpec
 from study.text import sentence_case
 
@@ -238,15 +237,15 @@ def reference_statements(results: Results) -> Iterator[Statement]:
         return
     arm = arm_of_candidate(spec, won)
     before = results.baseline_and_best_arms[0]
-    stays = results.reference_as_result
+    reference = results.reference_as_result
     held = results.reference_standing
     baseline = before if before and before.trial_number != arm.trial_number else None
-    if stays is not None:
+    if reference is not None:
         lead = held.leads[0] if held and held.leads else None
         leading = arm_of_candidate(spec, lead.candidate).label_in_sentence if lead else ""
-        said = ReferenceIsResult(stays, arm, baseline, lead, leading, held.margin if held else 0.0)
+        said = ReferenceIsResult(reference, arm, baseline, lead, leading, held.margin if held else 0.0)
         yield said
-        arms = [arm_of_candidate(spec, stays), *said.arms]
+        arms = [arm_of_candidate(spec, reference), *said.arms]
         tests = (f"test/{name.split('/')[1]}" for name in spec.objective.metrics)
         if known := [name for name in tests if all(each.metric_statistics(name) for each in arms)]:
             yield ReferenceResultOnTest(known, arms)
@@ -259,14 +258,16 @@ def reference_statements(results: Results) -> Iterator[Statement]:
                 yield ResultBesideReference(known, chosen, best, bool(results.references_above_best), ahead)
     above = (other for other in results.references_above_best if other.kind.predicts_by_group)
     yield from (
-        BetterReferenceNotChosen(other, spec) for other in above if not stays or _is_reference_better(other, stays)
+        BetterReferenceNotChosen(other, spec)
+        for other in above
+        if not reference or _is_reference_better(other, reference)
     )
     if unjudged := [one for one in results.references if one.score is None and not one.kind.is_constant]:
         yield ReferencesNotCompared(unjudged, spec.objective.needed_metrics)
 
 
 def _is_reference_better(one: FittedReference, other: FittedReference) -> bool:
-    return one.score is not None and other.score is not None and is_score_better(one.score, other.score)
+    return one.score is not None and other.score is not None and one.score.constrained_dominates(other.score)
 
 
 COMPARED_TEST_ACCURACIES = (
@@ -314,9 +315,9 @@ def references_table(results: Results, metrics: list[str]) -> "pd.DataFrame":
 
     if not results.references:
         return pd.DataFrame()
-    (reference, best), stays = results.baseline_and_best_arms, results.reference_as_result
-    arms = {"the baseline": reference} | {
-        one.name_with_needs + " (the result)" * (one == stays): arm_of_candidate(results.spec, one)
+    (baseline, best), reference = results.baseline_and_best_arms, results.reference_as_result
+    arms = {"the baseline": baseline} | {
+        one.name_with_needs + " (the result)" * (one == reference): arm_of_candidate(results.spec, one)
         for one in results.references
     }
     arms |= {f"the search: {best.label}": best} if best else {}

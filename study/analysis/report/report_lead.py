@@ -461,10 +461,6 @@ class SuggestedCommand(Statement):
         return f"{self.purpose}: {self.command}"
 
 
-TRAIN_PURPOSE = "train the result on new seeds"
-"""What a final training does for a study whose result is of its search."""
-
-
 def _next_step_statements(results: Results) -> Iterator[Statement]:
     """Yield the step to take; what to type for it, and for training the result at once, comes last."""
     for step in next_steps(results)[:1]:
@@ -472,7 +468,8 @@ def _next_step_statements(results: Results) -> Iterator[Statement]:
         if step.command:
             yield SuggestedCommand(step.command)
         if results.record.state == "complete" and step.may_train_instead:
-            purpose = "fit it once more and keep the model" if results.reference_as_result else TRAIN_PURPOSE
+            is_fitted = results.reference_as_result is not None
+            purpose = "fit it once more and keep the model" if is_fitted else "train the result on new seeds"
             first = "Or, to" if step.command else "To"
             yield SuggestedCommand(shell_command("train", results.spec.name), f"{first} {purpose}")
     if results.final_training_trials and not results.spec.training_function:

@@ -57,15 +57,15 @@ def summary_note(results: Results) -> str:
         return "It was fitted once: no spread over seeds is known of it." if is_fitted_once else note + same
     if spec.folds:
         same = " Each seed validates on a fold of its own; all read the same test split."
-    reference, best = results.baseline_and_result_arms
-    if any(arm.joined_folds for arm in (reference, best) if arm):
+    baseline, best = results.baseline_and_result_arms
+    if any(arm.joined_folds for arm in (baseline, best) if arm):
         note += " On validation it is the value over the samples of all folds together, which has no deviation."
     if results.reference_as_result:
         note += f" {fit_count_text(spec)}: no spread over seeds is known of it."
-    elif best and (reference or best.n_candidates > 1):
+    elif best and (baseline or best.n_candidates > 1):
         note += f" {_choosing_seeds_sentence(spec, best)}"
-    if best and reference:
-        gains = (best.difference_to(reference, name) for name in metrics_of_both_splits(spec, (best, reference)))
+    if best and baseline:
+        gains = (best.difference_to(baseline, name) for name in metrics_of_both_splits(spec, (best, baseline)))
         with_interval = (gain for gain in gains if gain and gain.interval and not gain.has_zero_width)
         if told := [gain for gain in with_interval if not gain.is_unclear_for_few_seeds]:
             note += f" {_interval_method_note(told)}"

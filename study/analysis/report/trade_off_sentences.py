@@ -12,18 +12,18 @@ from study.spec.constraints import MetricConstraint
 from study.text import sentence_case, shell_command
 
 ArmMeans = Sequence[tuple[Arm, SeedStatistics]]
-"""Arms with the metric of a limit over their seeds."""
+"""Arms with the metric of a constraint over their seeds."""
 
 
 class ConstraintCheck(Statement):
-    """Who breaks a limit by the mean over its seeds, and who keeps it."""
+    """Who breaks a constraint by the mean over its seeds, and who keeps it."""
 
-    limit: MetricConstraint
+    constraint: MetricConstraint
     breaking: ArmMeans
     keeping: ArmMeans
 
     def __str__(self) -> str:
-        name = self.limit.metric
+        name = self.constraint.metric
         by_verb = {"breaks": self.breaking, "keeps": self.keeping}
         parts = (
             f"{arm.label_in_sentence} {verb} it ({formatting.format_mean_and_deviation(name, spread)})"
@@ -31,7 +31,7 @@ class ConstraintCheck(Statement):
             for arm, spread in means
         )
         return (
-            f"The limit {name} {self.limit.comparison} {formatting.format_setting(self.limit.limit)}: "
+            f"The limit {name} {self.constraint.comparison} {formatting.format_setting(self.constraint.limit)}: "
             f"{', '.join(parts)}."
         )
 
@@ -39,40 +39,40 @@ class ConstraintCheck(Statement):
 def constraint_statements(results: Results) -> Iterator[ConstraintCheck]:
     """Yield each constraint with the baseline and the result; none of a final training."""
     compared = [arm for arm in results.baseline_and_result_arms if arm and results.spec.final_seeds is None]
-    for limit in results.spec.objective.constraints:
-        if means := [(arm, spread) for arm in compared if (spread := arm.metric_statistics(limit.metric))]:
-            broken = [(arm, spread) for arm, spread in means if limit.violation_of(spread.mean) > 0]
-            yield ConstraintCheck(limit, broken, [pair for pair in means if pair not in broken])
+    for constraint in results.spec.objective.constraints:
+        if means := [(arm, spread) for arm in compared if (spread := arm.metric_statistics(constraint.metric))]:
+            broken = [(arm, spread) for arm, spread in means if constraint.violation_of(spread.mean) > 0]
+            yield ConstraintCheck(constraint, broken, [pair for pair in means if pair not in broken])
 
 
 class ConstraintBrokenOnFreshSeeds(Statement):
-    """What led the search breaks a limit on the seeds that it ran again on, and is not chosen."""
+    """What led the search breaks a constraint on the seeds that it ran again on, and is not chosen."""
 
-    limit: MetricConstraint
+    constraint: MetricConstraint
     arm: Arm
     statistics: SeedStatistics
 
     def __str__(self) -> str:
-        limit, arm = self.limit, self.arm
-        seeds = formatting.arm_folds_and_seeds_text(arm, limit.metric)
-        value = f"{formatting.format_mean_and_deviation(limit.metric, self.statistics)} on {seeds}"
+        constraint, arm = self.constraint, self.arm
+        seeds = formatting.arm_folds_and_seeds_text(arm, constraint.metric)
+        value = f"{formatting.format_mean_and_deviation(constraint.metric, self.statistics)} on {seeds}"
         return (
-            f"{sentence_case(arm.label_in_sentence)} led the search, but breaks {limit} where it ran again ({value}): "
-            "it is not chosen."
+            f"{sentence_case(arm.label_in_sentence)} led the search, but breaks {constraint} where it ran again "
+            f"({value}): it is not chosen."
         )
 
 
 def constraints_broken_on_fresh_seeds(results: Results) -> Iterator[ConstraintBrokenOnFreshSeeds]:
-    """Yield the limits that what led the search kept there and breaks on fresh seeds, where another was chosen."""
+    """Yield the constraints that what led the search kept there and breaks on fresh seeds, where another was chosen."""
     first, chosen = next(iter(results.ranked_by_search_value), None), results.best
     if first is None or chosen is None or not results.is_confirmed or first.trial.number == chosen.trial.number:
         return
     if first.score.total_violation > 0 or first.confirmed_score is None:
         return
     arm = arm_of_candidate(results.spec, first)
-    for limit in results.spec.objective.broken_constraints(first.confirmed_score):
-        if found := arm.metric_statistics(limit.metric):
-            yield ConstraintBrokenOnFreshSeeds(limit, arm, found)
+    for constraint in results.spec.objective.broken_constraints(first.confirmed_score):
+        if found := arm.metric_statistics(constraint.metric):
+            yield ConstraintBrokenOnFreshSeeds(constraint, arm, found)
 
 
 SAMPLES_BY_ACCURACY = {
@@ -84,14 +84,14 @@ SAMPLES_BY_ACCURACY = {
 """Accuracies whose changes belong together, and the samples that each is of; the first where the next two are not."""
 
 MIN_LOSS_TO_NAME_SMALLER = 0.05
-"""Loss of accuracy above which a milder configuration is named."""
+"""Loss of accuracy above which a configuration that loses less is named."""
 
 
 class AccuracyTradeOff(Statement):
     """How accuracies on a split changed from the baseline to the best: the difference by metric."""
 
     split: str
-    reference: Arm
+    baseline: Arm
     best: Arm
     changes: Mapping[str, Difference]
 
@@ -101,7 +101,7 @@ class AccuracyTradeOff(Statement):
 
     def _change(self, name: str, change: Difference) -> str:
         where = SAMPLES_BY_ACCURACY[name.split("/")[1]]
-        before, after = (formatting.format_arm_mean(arm, name) for arm in (self.reference, self.best))
+        before, after = (formatting.format_arm_mean(arm, name) for arm in (self.baseline, self.best))
         if change.interval == (0.0, 0.0):
             return f"stayed at {after} on {formatting.every_repeat_text(change)} {where}"
         if change.is_clear is None and not change.value:
@@ -191,33 +191,33 @@ def trade_off_statements(results: Results) -> Iterator[AccuracyTradeOff | Refere
     A method that helps samples against the bias often loses some that go with it. A configuration that costs less
     accuracy follows, where the best costs much. Empty where nothing changed, or the study's own metrics say it all.
     """
-    reference, best = results.baseline_and_result_arms
-    if results.spec.training_function or results.spec.final_seeds is not None or best is None or reference is None:
+    baseline, best = results.baseline_and_result_arms
+    if results.spec.training_function or results.spec.final_seeds is not None or best is None or baseline is None:
         return
-    split = "test" if all(arm.metric_statistics("test/accuracy") for arm in (best, reference)) else "val"
+    split = "test" if all(arm.metric_statistics("test/accuracy") for arm in (best, baseline)) else "val"
     told = {name.split("/")[1] for name in results.spec.objective.metrics}
     names = [f"{split}/{name}" for name in SAMPLES_BY_ACCURACY if name not in told]
-    changes = {name: change for name in names if (change := best.difference_to(reference, name))}
+    changes = {name: change for name in names if (change := best.difference_to(baseline, name))}
     if f"{split}/conflicting_accuracy" in changes or "conflicting_accuracy" in told:
         changes.pop(f"{split}/shrunk_unbiased_accuracy", None)
     if not any(change.value for change in changes.values()):
         return
-    yield AccuracyTradeOff(split, reference, best, changes)
+    yield AccuracyTradeOff(split, baseline, best, changes)
     yield from _more_accurate_reference_statements(results, best, list(changes))
-    lost = best.difference_to(reference, "val/accuracy")
+    lost = best.difference_to(baseline, "val/accuracy")
     costs_much = lost is not None and lost.is_clear and lost.value < -MIN_LOSS_TO_NAME_SMALLER
     if costs_much and results.spec.metric != "val/accuracy":
-        yield from smaller_accuracy_loss_statements(results, reference, best)
+        yield from smaller_accuracy_loss_statements(results, baseline, best)
 
 
-def smaller_accuracy_loss_statements(results: Results, reference: Arm, best: Arm) -> Iterator[SmallerAccuracyLoss]:
+def smaller_accuracy_loss_statements(results: Results, baseline: Arm, best: Arm) -> Iterator[SmallerAccuracyLoss]:
     """Yield the best configuration besides the result that is better than the baseline and loses little accuracy.
 
-    It breaks no limit: the choice would not allow it.
+    It breaks no constraint: the choice would not allow it.
     """
     spec = results.spec
-    own = reference.metric_statistics(spec.metric)
-    whole = reference.metric_statistics("val/accuracy")
+    own = baseline.metric_statistics(spec.metric)
+    whole = baseline.metric_statistics("val/accuracy")
     assert own
     assert whole
     least = math.floor(1000 * (whole.mean - MIN_LOSS_TO_NAME_SMALLER)) / 1000

@@ -13,9 +13,8 @@ from study.ranking import Results, SeedStatistics
 from study.ranking.arms import Arm, arm_of_candidate
 from study.ranking.difference import Difference
 from study.ranking.json_documents import FLATTEN_FIELDS
-from study.ranking.study_summary import ArmSummary, StudySummary, summarise_study
+from study.ranking.study_summary import ArmSummary, StudySummary, constraints_broken_by_arm, summarise_study
 from study.spec import StudySpec
-from study.spec.constraints import MetricConstraint
 from study.spec.reference_models import REFERENCES
 from study.spec.section_models import default_as_in_file
 from study.spec.trial_sections import section_knobs
@@ -93,11 +92,9 @@ def _compared_arm(results: Results) -> Arm | None:
     if results.spec.final_seeds is not None or results.reference_as_result:
         return results.final_training_arm or results.baseline_and_result_arms[1]
     chosen = results.best
-    return (
-        replace(arm_of_candidate(results.spec, chosen), n_candidates=results.n_candidates_for(chosen) + 1)
-        if chosen
-        else None
-    )
+    if chosen is None:
+        return None
+    return replace(arm_of_candidate(results.spec, chosen), n_candidates=results.n_candidates_for(chosen) + 1)
 
 
 def _comparability_key(spec: StudySpec) -> list[object]:
@@ -281,9 +278,8 @@ def _best_trial_text(told: StudySummary) -> str:
         return formatting.MISSING_TEXT
     if best.reference:
         return f"none: {REFERENCES[best.reference].description}"
-    limits = [MetricConstraint.from_text(text) for text in told.constraints]
-    broken = [str(each) for each in limits if (of := best.metrics.get(each.metric)) and each.violation_of(of.mean) > 0]
-    breaks = f", breaks {' and '.join(broken)}" if broken else ""
+    broken = " and ".join(map(str, constraints_broken_by_arm(told, best)))
+    breaks = f", breaks {broken}" if broken else ""
     return f"{best.trial}{' (baseline)' * bool(baseline and baseline.trial == best.trial)}{breaks}"
 
 

@@ -335,11 +335,11 @@ def _importances_of_group(
 ) -> Importances:
     """Compute the importance of these parameters, among all that these trials have in common."""
     shared = {
-        key: axis for key, axis in parameter_bases(results).items() if all(key in trial.params for trial in trials)
+        key: basis for key, basis in parameter_bases(results).items() if all(key in trial.params for trial in trials)
     }
     params = [trial.params for trial in trials]
-    inputs = [axis.design_columns(params) for axis in shared.values()]
-    weights = [axis.column_weights for axis in shared.values()]
+    inputs = [basis.design_columns(params) for basis in shared.values()]
+    weights = [basis.column_weights for basis in shared.values()]
     alone, together, remainder = draw_variance_shares(inputs, weights, responses)
     share_by_key = {key: VarianceShare.from_draws(draws) for key, draws in zip(shared, alone.T, strict=True)}
     return Importances(

@@ -24,7 +24,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from study.analysis.statistics import formatting
 from study.analysis.statistics.debiasing_metrics import find_no_better_than_chance
@@ -43,20 +43,17 @@ from study.analysis.statistics.seeds_needed import (
     SeedsNeeded,
     estimate_seeds_needed,
 )
-from study.analysis.statistics.unkept_constraints import LoosenConstraints, find_unkept_constraints
+from study.analysis.statistics.unkept_constraints import find_unkept_constraints
 from study.ranking import FittedReference, Results
 from study.ranking.arms import Arm, arm_of_candidate
 from study.ranking.difference import Difference
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec, objective
 from study.spec.constraints import MetricConstraint
+from study.spec.objective import Objective
 from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES
 from study.spec.search_checks import count_configurations
 from study.text import pluralise, sentence_case, shell_command
-
-if TYPE_CHECKING:
-    pass
-
 
 LATE_SHARE_OF_SEARCH = 0.25
 """Share of a search, at its end, in which a best trial is taken as a sign that more trials would find better ones."""
@@ -119,6 +116,20 @@ STEP_REASONS = {
 }
 
 
+class LoosenConstraints(Statement):
+    """The advice to loosen constraints that nothing keeps."""
+
+    goal: Objective
+
+    def __str__(self) -> str:
+        constraints = self.goal.constraints
+        what = f"limit{'s' * (len(constraints) > 1)}"
+        return (
+            f"Nothing that was tried keeps {formatting.join_with_and(map(str, constraints))}. Loosen the {what} "
+            "(search.constraints) and run the study under another name, or search where more can be reached."
+        )
+
+
 MAX_NAMED_KEEPING_CONSTRAINTS = 3
 """Largest number of configurations that are proposed for fresh seeds because they keep the limits in the search."""
 
@@ -132,7 +143,7 @@ class ConstraintsKeptInSearchOnly(Statement):
 
     def __str__(self) -> str:
         fresh = formatting.rerun_seeds_text(self.spec)
-        names = dict.fromkeys(limit.metric for limit in self.spec.objective.constraints)
+        names = dict.fromkeys(constraint.metric for constraint in self.spec.objective.constraints)
         told = [
             f"{arm.label} ({', '.join(f'{name} {formatting.format_arm_mean(arm, name)}' for name in names)})"
             for arm in self.keeping
@@ -364,13 +375,11 @@ def next_steps(results: Results) -> list[NextStep]:
         return [NextStep("resume", cause, shell_command("resume", name, "--failed"))]
     if results.record.state != "complete":
         return [NextStep("resume", StepReason("not over"), shell_command("resume", name))]
-    reference, best = results.baseline_and_best_arms
+    baseline, best = results.baseline_and_best_arms
     if best is None or results.spec.varied_data_keys:
         return []
-    if find_no_better_than_chance(
-        results.record,
-        (results.reference_as_result and arm_of_candidate(results.spec, results.reference_as_result)) or best,
-    ):
+    reference = results.reference_as_result
+    if find_no_better_than_chance(results.record, arm_of_candidate(results.spec, reference) if reference else best):
         return [NextStep("learn", NotBetterThanGuessing.from_spec(results.spec), None)]
     when = position_of_best(results)
     found = _constraints_step(results) if results.is_confirmed else []
@@ -386,13 +395,13 @@ def next_steps(results: Results) -> list[NextStep]:
         late = BestCameLate(when, results.spec.objective.has_several_metrics)
         found.append(NextStep("search", late, shell_command("resume", name, "--trials", f"+{math.ceil(when.of / 2)}")))
     if results.is_confirmed:
-        found += _seed_steps(results, reference, best)
-    elif any(results.rule_pick_arm(arm) is None for arm in (best, reference) if arm):
+        found += _seed_steps(results, baseline, best)
+    elif any(results.rule_pick_arm(arm) is None for arm in (best, baseline) if arm):
         top = min(PROPOSED_CONFIRM_COUNT, len(results.ranked_by_search_value))
         why = StepReason("baseline on own seeds alone" if results.rule_pick_arm(best) else "own seeds alone")
         found.append(NextStep("confirm", why, _confirm_command(results.spec, top, PROPOSED_CONFIRM_COUNT)))
-    if stays := results.reference_as_result:
-        return [NextStep("enough", UseReference(stays), None), *found]
+    if reference:
+        return [NextStep("enough", UseReference(reference), None), *found]
     further = [step for step in found if step.kind != "enough"]
     return further or found or [NextStep("enough", _no_step_left(results), None)]
 
@@ -440,16 +449,16 @@ def is_best_better_than_baseline(results: Results) -> bool | None:
 
     None where its seeds do not tell. What ran on one seed is taken as better: whether it is, `confirm` tells.
     """
-    reference, best = results.baseline_and_best_arms
+    baseline, best = results.baseline_and_best_arms
     won = results.best
-    if reference is None or best is None or won is None:
+    if baseline is None or best is None or won is None:
         return True
     if won.trial.stage == "baseline":
         return results.spec.objective.has_several_metrics and len(results.front) > 1
     judged = [each and (each.confirmed_score or each.score) for each in (results.baseline, won)]
     if judged[0] and judged[1] and judged[0].total_violation > judged[1].total_violation:
         return True
-    gains = (best.difference_to(reference, name) for name in results.spec.objective.metrics)
+    gains = (best.difference_to(baseline, name) for name in results.spec.objective.metrics)
     return None if all(gain is not None and gain.is_clear is False for gain in gains) else True
 
 
@@ -471,17 +480,17 @@ def is_space_exhausted(results: Results) -> bool:
     return there is not None and results.record.n_configurations_tried >= there
 
 
-def _seed_steps(results: Results, reference: Arm | None, best: Arm) -> list[NextStep]:
+def _seed_steps(results: Results, baseline: Arm | None, best: Arm) -> list[NextStep]:
     """Return the step of more seeds for the best and the baseline, or else for the best and the runner-up.
 
     Empty where more seeds are not needed.
     """
-    gain = best.difference_to(reference, results.spec.metric) if reference is not None else None
-    if reference is not None:
+    gain = best.difference_to(baseline, results.spec.metric) if baseline is not None else None
+    if baseline is not None:
         if gain is not None and not results.spec.is_better(gain.value, 0.0):
             return []
         if gain is not None and not gain.is_clear:
-            return _more_seeds_step(results, best, reference, gain)
+            return _more_seeds_step(results, best, baseline, gain)
     others = find_rivals(results)
     if (
         others is None
@@ -490,7 +499,7 @@ def _seed_steps(results: Results, reference: Arm | None, best: Arm) -> list[Next
     ):
         return []  # of a runner-up with the better mean the margin is known, which more seeds hardly change
     reach = max(map(abs, others.difference_to_runner_up.interval or (math.inf,)))
-    if reference is not None and gain is not None and reach < MIN_SHARE_OF_GAIN * abs(gain.value):
+    if baseline is not None and gain is not None and reach < MIN_SHARE_OF_GAIN * abs(gain.value):
         why = MoreSeedsNotNeeded(best, others.runner_up, reach, gain.value)
         return [NextStep("enough", why, None)]
     return _more_seeds_step(results, best, others.runner_up, others.difference_to_runner_up)

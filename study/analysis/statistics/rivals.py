@@ -2,15 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from study.ranking import Results
 from study.ranking.arms import Arm, arm_of_candidate
 from study.ranking.difference import Difference
 from study.spec import StudySpec
-
-if TYPE_CHECKING:
-    pass
 
 
 def peers_of_best(results: Results) -> Sequence[Arm]:

@@ -108,11 +108,11 @@ def picks_frame(results: Results) -> pd.DataFrame:
 
 def rule_picks_to_dicts(spec: StudySpec, table: RulePickResults) -> list[dict[str, object]]:
     """Return `picks_frame` as plain values for JSON: a dictionary per rule, None where a value is missing."""
-    keys, judge = (
-        param_key_columns(spec, [result.pick.candidate.trial for result in table.results]),
-        table.judging_metric,
-    )
-    return [{"rule": result.pick.rule.name, **_pick_row(spec, judge, result, keys)} for result in table.results]
+    keys = param_key_columns(spec, [result.pick.candidate.trial for result in table.results])
+    return [
+        {"rule": result.pick.rule.name, **_pick_row(spec, table.judging_metric, result, keys)}
+        for result in table.results
+    ]
 
 
 def _pick_row(spec: StudySpec, judge: str, result: RulePickResult, keys: Sequence[str]) -> dict[str, object]:

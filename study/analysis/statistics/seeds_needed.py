@@ -20,6 +20,9 @@ SEEDS_CONFIDENCE = 0.9
 MAX_SEEDS_NEEDED = 20
 """Largest number of seeds that anybody runs to tell two configurations apart."""
 
+PROPOSED_CONFIRM_COUNT = 5
+"""Number of configurations and of seeds that are proposed for a first confirmation."""
+
 
 @dataclass(frozen=True)
 class SeedsNeeded:
@@ -126,7 +129,3 @@ def _standard_deviation_quantiles(freedom: float) -> "NDArray[np.float64]":
     from scipy.special import chdtri
 
     return np.sqrt(chdtri(freedom, 1 - (np.arange(2000) + 0.5) / 2000) / freedom)
-
-
-PROPOSED_CONFIRM_COUNT = 5
-"""Number of configurations and of seeds that are proposed for a first confirmation."""

@@ -7,8 +7,7 @@ from study.home.folder import Home
 from study.home.record import StudyRecord, TrialRecord
 from study.knobs import Section, Value
 from study.ranking import Results
-from study.ranking.trial_scores import constraints_broken_by_trial
-from study.ranking.trial_statistics import trial_metric
+from study.ranking.trial_statistics import constraints_broken_by_trial, trial_metric
 from study.spec import StudySpec
 from study.spec.domain import Domain
 from study.text import format_parameter

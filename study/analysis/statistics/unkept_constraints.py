@@ -1,4 +1,4 @@
-"""Limits that nothing in a study keeps: what comes nearest to them, and that they are to be loosened."""
+"""Constraints that nothing in a study keeps, and what comes nearest to them."""
 
 from study.analysis.statistics import formatting
 from study.metrics.metric_format import format_metric
@@ -9,10 +9,10 @@ from study.spec.objective import Objective, TrialScore
 
 
 class NoConfigurationKeepsConstraints(Statement):
-    """No configuration keeps the limits, and which one comes nearest.
+    """No configuration keeps the constraints, and which one comes nearest.
 
     Attributes:
-        goal: the objective with its limits.
+        goal: the objective with its constraints.
         nearest: the configuration, with the score that it is judged by.
         where: that others kept them elsewhere, as ` on fresh seeds`; empty where none did.
         reference: the nearest of what needs no search; None: none was judged.
@@ -35,29 +35,15 @@ class NoConfigurationKeepsConstraints(Statement):
         return f"{said} What needs no search does not keep {them}, either; there the nearest, {who}, {has}."
 
     def _has_text(self, score: TrialScore) -> str:
-        """Return what a score has of the limit, or, of several, which of them it misses."""
-        limits, [by, *others] = self.goal.constraints, score.constraint_violations
+        """Return what a score has of the constraint, or, of several, which of them it misses."""
+        constraints, [by, *others] = self.goal.constraints, score.constraint_violations
         if others:
             return f"misses {self.goal.broken_constraints_text(score)}"
-        return f"has {format_metric(limits[0].metric, limits[0].value_at_violation(by))}"
-
-
-class LoosenConstraints(Statement):
-    """The advice to loosen limits that nothing keeps."""
-
-    goal: Objective
-
-    def __str__(self) -> str:
-        limits = self.goal.constraints
-        what = f"limit{'s' * (len(limits) > 1)}"
-        return (
-            f"Nothing that was tried keeps {formatting.join_with_and(map(str, limits))}. Loosen the {what} "
-            "(search.constraints) and run the study under another name, or search where more can be reached."
-        )
+        return f"has {format_metric(constraints[0].metric, constraints[0].value_at_violation(by))}"
 
 
 def find_unkept_constraints(results: Results) -> NoConfigurationKeepsConstraints | None:
-    """Return what comes nearest to the limits where nothing keeps them.
+    """Return what comes nearest to the constraints where nothing keeps them.
 
     None where something does: a configuration by what it is judged by, one that did not run on fresh seeds in the
     search, or a reference.

@@ -85,11 +85,10 @@ def summary_table_metrics(results: Results) -> list[str]:
 
 
 def summary_table(results: Results) -> pd.DataFrame:
-    """Return the rows of `baseline_and_result_table` for `summary_table_metrics`, with the split's error where it is
-    known.
+    """Return `baseline_and_result_table` for `summary_table_metrics`, with the split's error where that is known.
 
-    It is how far the value of the best or the final training may be off because its split is a sample. A final training
-    also has the interval by both errors.
+    That is how far the value of the best or the final training may be off because its split is a sample. A final
+    training also has the interval by both errors.
     """
     by_name = _compared_arms_by_name(results)
     arm = by_name.get("best") or by_name.get("final") or by_name.get("baseline")
@@ -194,5 +193,5 @@ def other_epochs_table(results: Results) -> pd.DataFrame:
 def _compared_arms_by_name(results: Results) -> dict[str, Arm | None]:
     if results.spec.final_seeds is not None:
         return {"final": results.final_training_arm}
-    reference, best = results.baseline_and_result_arms
-    return {"baseline": reference, "best": best}
+    baseline, best = results.baseline_and_result_arms
+    return {"baseline": baseline, "best": best}

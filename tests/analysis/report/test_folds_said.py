@@ -65,9 +65,9 @@ def test_conclusions_name_folds_and_give_the_value_of_all_samples(confirmed: tup
 
 def test_the_difference_of_two_is_that_of_the_same_samples(confirmed: tuple[StudySpec, StudyRecord]) -> None:
     spec, record = confirmed
-    reference, best = Results(spec, record).baseline_and_best_arms
-    gain = best.difference_to(reference, spec.metric)
-    ours, theirs = best.joined_folds, reference.joined_folds
+    baseline, best = Results(spec, record).baseline_and_best_arms
+    gain = best.difference_to(baseline, spec.metric)
+    ours, theirs = best.joined_folds, baseline.joined_folds
     assert gain.value == pytest.approx(ours.metrics[spec.metric] - theirs.metrics[spec.metric])
     assert gain.is_paired
     low, high = gain.interval
@@ -84,9 +84,9 @@ def test_two_that_are_right_in_the_same_samples_are_the_same_on_every_draw_of_th
     spec = folded()
     judges = Judges(spec)
     right = Course(tmp_path / "ledger.jsonl", spec, joins=judges.joins, predict=judges.right).play().record
-    reference, best = Results(spec, right).baseline_and_best_arms
-    gain = best.difference_to(reference, spec.metric)
-    change = str(MetricDifferenceToBaseline(spec.metric, reference, best, gain))
+    baseline, best = Results(spec, right).baseline_and_best_arms
+    gain = best.difference_to(baseline, spec.metric)
+    change = str(MetricDifferenceToBaseline(spec.metric, baseline, best, gain))
     assert change.endswith(" to the baseline in val/accuracy: the same on every draw of the samples.")
     assert format_difference_interval(spec.metric, gain) == "on every draw of the samples alike"
 
@@ -206,7 +206,7 @@ def test_a_gap_between_groups_has_no_interval_on_the_samples_of_all_folds(
 ) -> None:
     """Of equal groups of few samples it is far above 0, and so is each bootstrap draw of it; a difference has one."""
     results = Results(*confirmed)
-    reference, best = results.baseline_and_best_arms
+    baseline, best = results.baseline_and_best_arms
     assert best.metric_statistics("val/accuracy").confidence_interval()
     gaps = [name for name in best.joined_folds.metrics if is_gap_metric(name)]
     assert {"val/equalized_odds", "val/demographic_parity", "val/accuracy_parity"} <= set(gaps)
@@ -214,7 +214,7 @@ def test_a_gap_between_groups_has_no_interval_on_the_samples_of_all_folds(
         found = best.metric_statistics(name)
         assert not found or found.confidence_interval() is None
         assert sampling_standard_error(results.record, best, name) is None
-    assert best.difference_to(reference, "val/demographic_parity").interval
+    assert best.difference_to(baseline, "val/demographic_parity").interval
 
 
 def test_the_note_of_the_summary_says_that_seeds_have_folds_of_their_own(
@@ -304,23 +304,23 @@ def test_a_metric_without_draws_differs_by_its_values_over_all_folds_and_has_no_
     for place, trial in enumerate(found.trials_of_stages("confirm")):
         own = {**trial.reports[-1], name: (0.9, 0.1, 0.4)[place % 3]}
         trial.reports[-1] = EpochMetrics(int(own.pop("epoch") or 0), own)
-    reference, best = Results(spec, found).baseline_and_best_arms
+    baseline, best = Results(spec, found).baseline_and_best_arms
     assert name not in best.joined_folds.draws
-    gain = best.difference_to(reference, name)
-    assert gain.value == pytest.approx(best.metric_statistics(name).mean - reference.metric_statistics(name).mean)
+    gain = best.difference_to(baseline, name)
+    assert gain.value == pytest.approx(best.metric_statistics(name).mean - baseline.metric_statistics(name).mean)
     assert (gain.interval, gain.is_over_samples) == (None, True)
     table = baseline_and_result_table(Results(spec, found), [name])
     assert table.loc[0, "95% interval"] == "-"
     assert difference_with_verdict(name, gain, True, "seeds").endswith(", whose error on other samples is not known")
     without = {
         arm.trial_number: {of: each for of, each in arm.joined_folds.draws.items() if of != spec.metric}
-        for arm in (reference, best)
+        for arm in (baseline, best)
     }
     for number, draws in without.items():
         found.joined_folds[number] = replace(found.joined_folds[number], draws=draws)
     results = Results(spec, found)
     assert "one seed" not in str(only(MetricDifferenceToBaseline, results))
-    told = str(AccuracyTradeOff("val", reference, best, {spec.metric: gain}))
+    told = str(AccuracyTradeOff("val", baseline, best, {spec.metric: gain}))
     assert told.endswith("whose error on other samples is not known.")
     assert isinstance(next_steps(results)[0].why, UndecidedBySamples)
 

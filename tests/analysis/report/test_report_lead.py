@@ -452,7 +452,7 @@ def test_a_summary_has_the_worst_class_where_one_is_rare(cells: list[list[int]],
 
 def test_what_led_the_search_and_breaks_a_limit_on_fresh_seeds_is_told() -> None:
     broken = only(ConstraintBrokenOnFreshSeeds, Results(LIMITED, broken_anew(0.2)))
-    assert (broken.arm.trial_number, broken.limit.metric) == (1, "val/equalized_odds")
+    assert (broken.arm.trial_number, broken.constraint.metric) == (1, "val/equalized_odds")
     assert broken.statistics.mean == pytest.approx(0.2)
     assert said(ConstraintBrokenOnFreshSeeds, Results(LIMITED, broken_anew(0.08))) == []
 
