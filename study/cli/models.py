@@ -218,7 +218,7 @@ def evaluate(
     split = split or (evaluating.ALL_SAMPLES_SPLIT if is_own else "val")
     with find_model_files(home, model, seed) as description:
         found = evaluating.evaluate_model(home, description, split, data, assignments or (), device, strict)
-        groups = evaluating.group_metrics_in_words(description, found.metrics)
+    groups = found.groups_in_words
     worst, left_out, foreign = found.worst_group, len(found.left_out), list(found.unknown_bias_classes)
     for line in table_columns.summarise_faults(found.left_out):
         print_text(f"left out: {line}", sys.stderr)
@@ -244,6 +244,9 @@ def evaluate(
         error = found.metrics.get(f"{name}_standard_error")
         line = f"{name:<32} {format_metric(name, value, error)}{group_size_text(found.group_sizes.get(name))}"
         print_text(f"{line:<50} {groups[name]}" if name in groups else line)
+    if not found.group_sizes:
+        way = "; --set data.bias=COLUMN takes a column of the table as bias" if is_own else ""
+        print_text(f"no groups: the data have no bias labels{way}")
     if undefined:
         print_text(f"not defined on these samples: {list_few_names([name.partition('/')[2] for name in undefined])}")
     if any(map(is_standard_error, found.metrics)):

@@ -20,7 +20,7 @@ from study.data.table_findings import ColumnFinding
 from study.data.table_format import DecimalKey, SeparatorKey, TextEncodingKey, to_plain_number
 from study.errors import UserError
 from study.knobs import Range
-from study.text import list_few_names, quoted
+from study.text import list_few_names, pluralise, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -238,7 +238,7 @@ def read_table_labels(
     if is_for_training and found and (target.class_count >= max(3, len(table)) or target.has_single_row_class):
         raise UserError(f"{path}: {found}")
     if is_for_training and not 2 <= target.class_count < max(3, len(table)):
-        problem = f"has {target.class_count} different values in {len(table)} rows"
+        problem = f"has {pluralise(target.class_count, 'different value')} in {len(table)} rows"
         raise UserError(f"{path}: column {options.target!r} {problem}: no classes. Name another in data.target")
     if is_for_training:
         target.check_no_single_row_class(path)

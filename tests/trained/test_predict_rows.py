@@ -70,7 +70,7 @@ def test_the_training_table_is_classified_as_in_training(loans: StudyFolder) -> 
 def test_the_card_says_how_large_and_how_fast_it_is(loans: StudyFolder) -> None:
     """The probe beside a method's own classifier was counted, too, as if it predicted."""
     (said,) = re.findall(
-        r"Trained: ([\d,]+) parameters that predict, ([\d,]+) others, [\d.]+ MB on disk\. A row takes "
+        r"Trained: ([\d,]+) parameters that predict, ([\d,]+) for training alone, [\d.]+ MB on disk\. A row takes "
         r"[\d.e-]+ ms",
         loans.card_file.read_text(),
     )
