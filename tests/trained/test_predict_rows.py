@@ -175,6 +175,21 @@ def test_a_table_of_another_kind_is_refused(loans: StudyFolder, here: Path, text
         raise predict(loans, "new.csv", "--file", "x").exception or AssertionError
 
 
+@pytest.mark.slow
+def test_an_evaluation_names_the_rows_of_classes_that_the_model_does_not_know(loans: StudyFolder, here: Path) -> None:
+    rows = list(csv.reader(table_of(loans).read_text().splitlines()))
+    at = rows[0].index(str(loans.load_spec().base["data"]["target"]))
+    for number, name in ((3, "maybe"), (5, "later"), (8, "maybe")):
+        rows[number][at] = name
+    with (here / "odd.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    with pytest.raises(UserError) as error:
+        evaluate_model(Home(here / "home"), loans.description_file(0), "all", "odd.csv")
+    told = str(error.value)
+    assert "odd.csv: column " in told
+    assert "'maybe' (2 rows, first 3), 'later' (row 5) are no class of the model. It has: 'no', 'yes'" in told
+
+
 def test_other_rows_are_evaluated_with_the_encoding_of_training(loans: StudyFolder, here: Path) -> None:
     """Not with the mean of the other table's own rows; a value that training had not is refused."""
     home, model = Home(here / "home"), loans.description_file(0)
