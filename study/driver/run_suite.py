@@ -25,7 +25,7 @@ from study.ranking import Results
 from study.spec.suite import Suite, SuiteSearch
 from study.spec.yaml_document import dump_yaml, read_study_file
 from study.sweep.ray_runtime import SharedRay
-from study.text import pluralise, rows_as_markdown, shell_command
+from study.text import pluralise, rows_as_markdown, study_command
 
 SUITE_FILE = "suite.yaml"
 """File with what a suite consisted of when it last ran, in its folder, beside its tables."""
@@ -91,7 +91,7 @@ def run_suite(
 @contextmanager
 def _say_how_to_continue(given: str) -> Iterator[None]:
     """Add to an error that stops a study how its suite goes on."""
-    command = shell_command("suite", given)
+    command = study_command("suite", given)
     try:
         yield
     except (StudyStoppedError, StartInterruptedError) as error:

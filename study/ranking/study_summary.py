@@ -22,7 +22,7 @@ from study.ranking.final_model import ensemble_statistics
 from study.ranking.json_documents import FLATTEN_FIELDS, OMIT_IF_NONE
 from study.spec import StudySpec
 from study.spec.constraints import MetricConstraint
-from study.text import format_parameter, list_few_names, pluralise, shell_command
+from study.text import format_parameter, list_few_names, pluralise, study_command
 
 BEST_ON_TEST_TEXT = "at the epoch that is best on the test split, so too good on average"
 
@@ -313,7 +313,7 @@ def first_failure_text(record: StudyRecord, name: str) -> str | None:
     """
     if (failed := record.first_failed_trial) is None:
         return None
-    return f"trial {failed.number} failed: {failed.end_reason}. {shell_command('logs', name, '--trial', failed.number)}"
+    return f"trial {failed.number} failed: {failed.end_reason}. {study_command('logs', name, '--trial', failed.number)}"
 
 
 def summary_lines(summary: StudySummary) -> list[str]:

@@ -17,7 +17,7 @@ from pydantic_core import CoreSchema
 from typing_extensions import TypeAliasType
 
 from study import metrics
-from study.knobs import Knob, described_names
+from study.knobs import Knob, descriptions_by_name
 from study.methods import OWN_FUNCTION_NAME
 from study.spec.domain import ChoiceValue, Domain
 from study.spec.load import STUDY_NAME_PATTERN
@@ -243,7 +243,7 @@ def _simplify_schema(schema: JsonSchemaValue) -> JsonSchemaValue:
     if "description" in cleaned:
         head, _, block = cleaned["description"].partition("\nAttributes:\n")
         cleaned["description"] = " ".join(head.split())
-        words = described_names(block)
+        words = descriptions_by_name(block)
         for key, described in cleaned.get("properties", {}).items():
             if key in words:
                 described.setdefault("description", words[key])

@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import ValidationError
 
 from study import methods, models
-from study.catalogue import OWN_FUNCTION_NAMES, REFERENCE_METHOD
+from study.catalogue import NAMES_FOR_OWN_FUNCTION, REFERENCE_METHOD
 from study.data.dataset import Facts
 from study.errors import KEYS_COMMAND, NAMES_COMMAND, suggest_or_list
 from study.knobs import MAX_INTEGER, Knob, Params, Range, Scalar, Section, Value, to_options
@@ -510,7 +510,7 @@ def fill_in_function_file(values: dict[str, Value], problems: ProblemCollector) 
     for name in method:
         if not re.fullmatch(r"[A-Za-z]\w*", str(name)):
             problems.add_problem(("method", str(name)), "allowed is a name of letters, digits and '_'")
-    apart = {"data": OWN_FUNCTION_NAMES["study.data"], "model": OWN_FUNCTION_NAMES["study.models"]}
+    apart = {"data": NAMES_FOR_OWN_FUNCTION["study.data"], "model": NAMES_FOR_OWN_FUNCTION["study.models"]}
     return {
         **values,
         **{key: {"name": name, **mapping_or_empty(values.get(key))} for key, name in apart.items()},
@@ -525,7 +525,7 @@ def training_function_faults(trial: Mapping[str, Section]) -> Iterator[tuple[tup
     """
     own = trial["method"]["name"] == OWN_FUNCTION_NAME
     for section, catalogue in (("data", "study.data"), ("model", "study.models")):
-        name = OWN_FUNCTION_NAMES[catalogue]
+        name = NAMES_FOR_OWN_FUNCTION[catalogue]
         if own != (trial[section]["name"] == name):
             allowed = name if own else f"any but {name}, which is for method.name {OWN_FUNCTION_NAME}"
             yield (section, "name"), f"{trial[section]['name']!r} given, allowed is {allowed}"

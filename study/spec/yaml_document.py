@@ -62,7 +62,7 @@ def find_study_file(spec: str) -> Path:
     names = shipped_study_files()
     if spec in names:
         return names[spec]
-    exported = _home_path() / spec / "best.yaml"
+    exported = _study_home_path() / spec / "best.yaml"
     best = f"{exported}, which it exported" if os.path.isfile(exported) else None
     if own := next((name for name in (f"{spec}.yaml", f"{spec}.yml") if os.path.isfile(name)), None):
         or_best = f", or of the study {best}" if best else ""
@@ -79,13 +79,13 @@ def find_study_file(spec: str) -> Path:
 
 def _did_you_mean_own(word: str) -> str:
     """Return which study file beside, or study of the home, is meant; `study train` takes both."""
-    studies = [file.parent.name for file in _home_path().glob("*/best.yaml")]
+    studies = [file.parent.name for file in _study_home_path().glob("*/best.yaml")]
     near = [f"{study!r}, a study" for study in closest_spellings(word, studies)]
     near += [str(file)] if (file := closest_path(Path(word), STUDY_FILE_SUFFIXES)) else []
     return f"Did you mean {', or '.join(near)}? " if near else ""
 
 
-def _home_path() -> Path:
+def _study_home_path() -> Path:
     return Path(os.environ.get("STUDY_HOME") or "studies")
 
 
