@@ -24,7 +24,7 @@ from study.cluster.dashboard import ClusterDashboard, dashboard_unreachable_erro
 from study.cluster.driver_job import DRIVER_MODULE, FINAL_TRAINING_DRIVER, DriverJob, driver_job_id, driver_job_metadata
 from study.errors import StudyStoppedError, UserError
 from study.spec import StudySpec
-from study.spec.yaml_document import shipped_files_folder
+from study.spec.yaml_document import shipped_studies_folder
 from study.text import study_command
 from study.upstream import ray_internals
 from study.upstream.logging import hide_library_messages
@@ -60,7 +60,7 @@ def make_upload_folder(spec: StudySpec | None) -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="study-upload-"))
     try:
         _copy_package_code(Path(study.__file__).parent, folder / "study")
-        _copy_package_code(shipped_files_folder(), folder / "search_spaces")
+        _copy_package_code(shipped_studies_folder(), folder / "search_spaces")
         if spec is not None:
             (folder / SUBMITTED_STUDY_FILE).write_text(spec.to_yaml(), encoding="utf-8")
         yield folder

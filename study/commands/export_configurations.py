@@ -176,7 +176,7 @@ def exported_spec(folder: StudyFolder, results: Results, candidate: Candidate, c
         rule = f"the samples of all {spec.folds} folds together, on {seeds} fresh seeds"
         chosen = [metrics_at_chosen_epoch(spec.objective, trial)["epoch"] or 0 for trial in candidate.confirm_trials]
         values = {**values, "epoch": round(statistics.median(chosen))}
-    rule += "" if spec.objective.window is None else f", each {chosen_epoch_text(spec.objective)}"
+    rule += "" if spec.objective.epoch_window is None else f", each {chosen_epoch_text(spec.objective)}"
     labels = spec.labels_of_params(candidate.trial.params)
     runs = TrackingState.load(folder.tracking_file, folder.tracking_uri).runs
     origin: ExportOrigin = {

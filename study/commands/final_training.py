@@ -268,7 +268,7 @@ def final_training_spec(
         of_folds = {"folds": "one", "confirm": search.confirm.model_copy(update={"folds": "all"})}
         search = search.model_copy(update=of_folds)
     train = {**spec.base["train"], "with_val": with_val}
-    if spec.folds is not None and spec.objective.window is not None and not depends_on_epoch_count(spec.base):
+    if spec.folds is not None and spec.objective.epoch_window is not None and not depends_on_epoch_count(spec.base):
         asked = any(change.startswith("train.epochs=") for change in origin.get("changed", ()))
         train["epochs"] = train["epochs"] if asked else origin.get("epoch", train["epochs"])
     base = {**spec.base, "train": train}

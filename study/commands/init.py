@@ -481,7 +481,7 @@ def _fit_answers_to_images(answers: draft.DraftAnswers) -> draft.DraftAnswers:
 
 def _schema_path(file: Path) -> str | None:
     """Return the schema's path for an editor: relative to the file if both are in one project, else absolute."""
-    schema = (yaml_document.shipped_files_folder() / SCHEMA_FILE_NAME).resolve()
+    schema = (yaml_document.shipped_studies_folder() / SCHEMA_FILE_NAME).resolve()
     if not schema.is_file():
         return None
     folder = file.absolute().parent.resolve()

@@ -122,7 +122,7 @@ class SingleTrial:
             UserError: the trial diverged, or its function raised something, whose traceback is printed.
         """
         spec = self._spec
-        choice = BestEpochTracker(spec.objective) if spec.objective.window is not None else None
+        choice = BestEpochTracker(spec.objective) if spec.objective.epoch_window is not None else None
         try:
             for epoch, metrics in enumerate(self._trial.train_epochs(choice=choice), start=1):
                 yield {"epoch": epoch, **metrics}

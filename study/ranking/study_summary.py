@@ -37,7 +37,7 @@ def metrics_at_other_epochs(spec: StudySpec, trials: Sequence[TrialRecord]) -> d
     metrics = [f"{split}/{name.split('/')[1]}" for name in spec.objective.needed_metrics for split in ("val", "test")]
     last = {name: seed_statistics(trial.last_metric(name) for trial in trials) for name in metrics}
     test_best = {spec.test_metric: seed_statistics(_best_test_value(spec, trial) for trial in trials)}
-    by_epoch = {LAST_EPOCH_TEXT: last if spec.objective.window is not None else {}, BEST_ON_TEST_TEXT: test_best}
+    by_epoch = {LAST_EPOCH_TEXT: last if spec.objective.epoch_window is not None else {}, BEST_ON_TEST_TEXT: test_best}
     spreads = {which: {name: value for name, value in of.items() if value} for which, of in by_epoch.items()}
     return {which: of for which, of in spreads.items() if of}
 

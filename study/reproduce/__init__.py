@@ -178,7 +178,7 @@ def _requested_study(table: str, request: ReproductionRequest, name: str, readin
     """Return the study of a table with the requested options, under this name and reading of its protocol."""
     overrides = [*request.assignments, *_seed_overrides(request.seeds)]
     spec = load_study(table, overrides, request.profile, name, reading=reading)
-    if spec.objective.window is not None:
+    if spec.objective.epoch_window is not None:
         raise UserError(
             "search.epoch: 'best' given, allowed is last: a table is compared at the last epoch, and where the paper "
             "did so at the best one on the test split"

@@ -20,9 +20,9 @@ Peaks = dict[str, float]
 def shipped() -> list[str]:
     """The study files that train networks of ours."""
     from study.spec import load_study
-    from study.spec.yaml_document import shipped_files_folder
+    from study.spec.yaml_document import shipped_studies_folder
 
-    names = sorted(path.stem for path in shipped_files_folder().glob("*.yaml"))
+    names = sorted(path.stem for path in shipped_studies_folder().glob("*.yaml"))
     return [name for name in names if not load_study(name).training_function]
 
 
