@@ -16,7 +16,7 @@ from study.data.dataset import Facts
 from study.errors import KEYS_COMMAND, NAMES_COMMAND, suggest_or_list
 from study.knobs import MAX_INTEGER, Knob, Params, Range, Scalar, Section, Value, to_options
 from study.methods import OWN_FUNCTION_NAME
-from study.methods.debiasing import EARLY_LAYERS_SOURCE
+from study.methods.debiasing import BIAS_FROM_EARLY_LAYERS
 from study.models.network_keys import EARLY_LAYER_MODULES, early_layers_width
 from study.spec.configuration import are_same_configuration, distinct_configurations
 from study.spec.domain import MAX_GRID_CELLS, Domain, grid_values_of_domain, last_grid_value
@@ -438,12 +438,12 @@ def incompatible_sections_faults(
 def _early_layers_faults(sections: Mapping[str, Section], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
     """Yield the key that asks for early layers where the network is not frozen, or has none that are known."""
     keys = (("method", "bias_source"), ("train", "inferred_groups"))
-    asked = [(section, key) for section, key in keys if sections[section].get(key) == EARLY_LAYERS_SOURCE]
+    asked = [(section, key) for section, key in keys if sections[section].get(key) == BIAS_FROM_EARLY_LAYERS]
     if asked and facts.unlabelled:
-        yield asked[0], f"{EARLY_LAYERS_SOURCE!r} given, it needs the class of every training sample"
+        yield asked[0], f"{BIAS_FROM_EARLY_LAYERS!r} given, it needs the class of every training sample"
     if asked and not (sections["model"].get("frozen") and early_layers_width(sections["model"])):
         networks = ", ".join(EARLY_LAYER_MODULES)
-        yield asked[0], f"{EARLY_LAYERS_SOURCE!r} given, it needs model.frozen and one of these networks: {networks}"
+        yield asked[0], f"{BIAS_FROM_EARLY_LAYERS!r} given, it needs model.frozen and one of these networks: {networks}"
 
 
 def _cuda_graph_faults(method: Section, train: TrainOptions) -> Iterator[tuple[tuple[str, str], str]]:
