@@ -13,7 +13,7 @@ from study.errors import UserError
 from study.metrics import STANDARD_ERROR_NOTE, is_standard_error
 from study.metrics.group_names import group_size_text
 from study.metrics.metric_format import format_metric
-from study.text import list_few_names, pluralise, print_text, quoted, shell_command
+from study.text import list_few_names, pluralise, print_text, quoted, study_command
 
 ModelArgument = Annotated[
     str, Argument(metavar="MODEL", help="A final training's name, a model's .json file, or models:/NAME@ALIAS.")
@@ -119,7 +119,7 @@ def train(
     spec = _tell_best(spec, best)
     given = export_baseline_spec(home, spec, changes) if baseline else load_study(spec, changes, one_trial=True)
     if chosen_by := study_of_searched_file(home, given):
-        at_name = f"what the study {chosen_by} chose: {shell_command('train', chosen_by)}"
+        at_name = f"what the study {chosen_by} chose: {study_command('train', chosen_by)}"
         print_text(f"{spec}: trains the file's own configuration, before any search; {at_name}", sys.stderr)
     study = final_training_spec(given, asked or default_final_seeds(home, given, name, with_val), name, with_val)
     if study.folds:

@@ -22,7 +22,7 @@ from study.ranking.final_model import ensemble_statistics
 from study.ranking.json_documents import FLATTEN_FIELDS, OMIT_IF_NONE
 from study.spec import StudySpec
 from study.spec.constraints import MetricConstraint
-from study.text import format_parameter, list_few_names, pluralise, shell_command
+from study.text import format_parameter, list_few_names, pluralise, study_command
 
 BEST_ON_TEST_TEXT = "at the epoch that is best on the test split, so too good on average"
 
@@ -37,7 +37,7 @@ def metrics_at_other_epochs(spec: StudySpec, trials: Sequence[TrialRecord]) -> d
     metrics = [f"{split}/{name.split('/')[1]}" for name in spec.objective.needed_metrics for split in ("val", "test")]
     last = {name: seed_statistics(trial.last_metric(name) for trial in trials) for name in metrics}
     test_best = {spec.test_metric: seed_statistics(_best_test_value(spec, trial) for trial in trials)}
-    by_epoch = {LAST_EPOCH_TEXT: last if spec.objective.window is not None else {}, BEST_ON_TEST_TEXT: test_best}
+    by_epoch = {LAST_EPOCH_TEXT: last if spec.objective.epoch_window is not None else {}, BEST_ON_TEST_TEXT: test_best}
     spreads = {which: {name: value for name, value in of.items() if value} for which, of in by_epoch.items()}
     return {which: of for which, of in spreads.items() if of}
 
@@ -325,7 +325,7 @@ def first_failure_text(record: StudyRecord, name: str) -> str | None:
     """
     if (failed := record.first_failed_trial) is None:
         return None
-    return f"trial {failed.number} failed: {failed.end_reason}. {shell_command('logs', name, '--trial', failed.number)}"
+    return f"trial {failed.number} failed: {failed.end_reason}. {study_command('logs', name, '--trial', failed.number)}"
 
 
 def summary_lines(summary: StudySummary) -> list[str]:

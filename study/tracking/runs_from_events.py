@@ -458,7 +458,7 @@ class EventTranslator:
     def _add_chosen_epoch_metrics(self, trial: TrialRecord, time: float) -> None:
         """Add the epoch that was chosen and its validation metrics, where it need not be the last."""
         goal = self._spec.objective
-        if goal.window is None or trial.state == "failed" or not trial.reports:
+        if goal.epoch_window is None or trial.state == "failed" or not trial.reports:
             return
         values = metrics_at_chosen_epoch(goal, trial)
         chosen = {f"chosen/{name}": values[name] for name in values if name == "epoch" or name.startswith("val/")}

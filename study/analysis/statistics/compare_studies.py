@@ -100,7 +100,7 @@ def _compared_arm(results: Results) -> Arm | None:
 def _comparability_key(spec: StudySpec) -> list[object]:
     """Return what must be the same: data and splits, when a trial is taken, and the metrics that chose the best."""
     chosen_by = () if spec.final_seeds is not None else spec.objective.metrics
-    return [*spec.trial_data_sections, spec.objective.window, chosen_by]
+    return [*spec.trial_data_sections, spec.objective.epoch_window, chosen_by]
 
 
 def compare_studies(studies: Sequence[Results], metric: str | None = None) -> list[ComparedStudy]:
