@@ -477,7 +477,7 @@ def reproduction_to_markdown(reproduction: Reproduction) -> str:
     parts = [f"# {table_title(reproduction.table)}", reproduction.table.caption]
     parts.append(_table_with_notes(reproduction, reproduction.last_epoch_grid))
     if len(reproduction.claims_frame):
-        parts += ["## Claims", frame_to_markdown(reproduction.claims_frame), paper_comparison.CLAIM_RULE]
+        parts += ["## Claims", frame_to_markdown(reproduction.claims_frame), paper_comparison.CLAIM_RULE_NOTE]
     if reproduction.best_epoch_grid is not None:
         best = _table_with_notes(reproduction, reproduction.best_epoch_grid)
         parts += ["## At the best epoch on the test split", best]

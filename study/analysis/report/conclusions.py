@@ -297,7 +297,7 @@ class RulePickValues(Statement):
         tested = f", and {spec.test_metric} {formatting.format_arm_mean(self.arm, spec.test_metric)}"
         test = tested if self.arm.metric_statistics(spec.test_metric) else ""
         value = _value_with_seeds_text(self.arm)
-        return f"As a rule's pick it ran on {formatting.rerun_seeds_text(spec)}, too: {value}{test}."
+        return f"As a rule's pick it ran on {formatting.fresh_seeds_text(spec)}, too: {value}{test}."
 
 
 def _rule_pick_statements(results: Results, best: Arm) -> Iterator[RulePickValues]:
