@@ -20,8 +20,8 @@ from study.ranking.chosen_epoch import metrics_at_chosen_epoch
 from study.ranking.study_summary import (
     ArmSummary,
     arm_result_values,
+    result_metric_names,
     result_metric_values,
-    result_metrics,
     result_seeds,
     summarise_candidate,
     summarise_study,
@@ -488,11 +488,11 @@ class EventTranslator:
         """
         by_arm, told = result_metric_values(found), self._progress.results
         main = _metrics_of_arm(by_arm, "best" if self._spec.final_seeds is None else "final")
-        results = by_arm | {name: main[name] for name in result_metrics(self._spec) if name in main}
+        results = by_arm | {name: main[name] for name in result_metric_names(self._spec) if name in main}
         news = {name: value for name, value in results.items() if told.get(name) != value}
         news |= dict.fromkeys(told.keys() - results.keys(), math.nan)
         ends = sum(kind == "ended" for kind, *_ in self.record.history)
-        as_trial = {name: news.pop(name) for name in result_metrics(self._spec) if name in news}
+        as_trial = {name: news.pop(name) for name in result_metric_names(self._spec) if name in news}
         self._add_metrics(STUDY_RUN_KEY, as_trial, time, 0)
         self._add_metrics(STUDY_RUN_KEY, news, time, ends)
         self._add_result_runs(found, time)

@@ -183,7 +183,7 @@ class IncumbentKeptByMargin(Statement):
         )
         where = f" by a split of {self.samples} samples" if self.samples else ""
         where += f", {self.conflicting} of which conflict with the bias" if self.conflicting is not None else ""
-        of = "" if self.lead.is_split_error else " over seeds, as that of the split's samples is not known"
+        of = "" if self.lead.includes_split_error else " over seeds, as that of the split's samples is not known"
         end = "the paper's values stay" if self.is_papers else f"{who} stays"
         if self.chosen.trial_number != self.incumbent.trial_number:
             end = f"{self.chosen.label_in_sentence} is beyond its own and is taken"
