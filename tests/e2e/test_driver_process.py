@@ -305,7 +305,7 @@ def test_whoever_is_killed_the_rest_ends_and_the_study_goes_on(slow: Slow, who: 
         os.kill(driver, signal.SIGKILL)
     if who == "driver":
         told = slow.told()
-        killed = f"the driver, process {driver}, was ended by SIGKILL. Nothing is lost; then go on"
+        killed = f"the driver, process {driver}, was ended by SIGKILL. Nothing is lost; go on"
         assert f"StudyStoppedError: {killed}" in told
         assert "study resume mine" in told
     assert_all_end(slow.command.home)
