@@ -241,9 +241,8 @@ def _data_difference_text(studies: Sequence[Results]) -> str:
         for name, values in settings.items():
             by_value.setdefault(quote_value(values[key]), []).append(name)
         if len(by_value) > 1:
-            told.append(
-                f"{key}: {', '.join(f'{value} in {formatting.join_with_and(names)}' for value, names in by_value.items())}"
-            )
+            whose = (f"{value} in {formatting.join_with_and(names)}" for value, names in by_value.items())
+            told.append(f"{key}: {', '.join(whose)}")
     if told:
         return f"They differ in {'; '.join(told)}"
     return "No key of their data differs, but what is read by it does: files have changed in between"
