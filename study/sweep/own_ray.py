@@ -22,6 +22,7 @@ from study.sweep.host_memory import MemoryLimit
 from study.upstream.cgroup import count_usable_processors
 from study.upstream.child_process import python_command
 from study.upstream.logging import is_verbose
+from study.upstream.machine_load import machine_load_text
 from study.upstream.ray_internals import (
     MAX_SESSION_PATH_CHARACTERS,
     RAY_FOLDER_VARIABLE,
@@ -381,7 +382,7 @@ class RayStartWaiter:
             yield
 
     def tell_if_slow(self, reason: str | None = None) -> None:
-        """Tell the user if it takes long, and why; None: the machine is busy.
+        """Tell the user if it takes long, and why; None: how busy the machine is.
 
         Raises:
             KeyboardInterrupt: the start is to be given up.
@@ -389,5 +390,5 @@ class RayStartWaiter:
         if self._stopping():
             raise KeyboardInterrupt
         if not self.told and time.monotonic() - self._began > SLOW_START_NOTICE_S:
-            self._tell(f"starting Ray; {reason or f'this machine is busy (load {os.getloadavg()[0]:.0f})'}")
+            self._tell(f"starting Ray; {reason or machine_load_text()}")
             self.told = True
