@@ -6,7 +6,7 @@ import pytest
 from answers import answer
 
 CASES = {
-    "unknown key": (["--set", "method.epsilonn=1"], ["method.epsilonn: unknown key", "Did you mean 'epsilon'?"]),
+    "unknown key": (["--set", "method.epsilonn=1"], ["method.epsilonn: unknown key", "Did you mean 'method.epsilon'?"]),
     "test metric": (["--set", "search.metric=test/accuracy"], ["test metrics cannot be used to choose"]),
     "name that leads out": (["--name", ".."], ["'..' cannot be a study's name", "letters, digits"]),
     "unknown profile": (["--profile", "tpu"], ["--profile tpu", "Profiles there: gpu"]),

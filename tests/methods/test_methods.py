@@ -256,8 +256,8 @@ def test_bias_labels_of_other_splits_are_no_use_in_training() -> None:
     ("key", "told"),
     [
         *((key, "Allowed here: name, ") for key in ("tau_plus", "bias", "kernel")),
-        ("lambda_", r"Did you mean 'lambda'\?"),
-        ("target", r"Did you mean 'use_target'\?"),
+        ("lambda_", r"Did you mean 'method\.lambda'\?"),
+        ("target", r"Did you mean 'method\.use_target'\?"),
         ("ce_weight", r"it comes with method\.cross_entropy: plain or bias_balanced"),
     ],
 )
