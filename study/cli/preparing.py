@@ -94,7 +94,7 @@ def init(
     from study.commands import init as beginning
     from study.commands.init_answers import AnswerSource
     from study.knobs import to_options
-    from study.text import shell_command
+    from study.text import study_command
 
     def ask(question: str, default: str | None) -> str:
         return str(typer.prompt(escape_control(question), default=default, err=True))
@@ -103,7 +103,7 @@ def init(
     asker = AnswerSource(answers, lambda sentence: print_text(sentence, sys.stderr))
     flags = to_options(beginning.InitOptions, {**given, "assignments": assignments or ()})
     path = beginning.write_study_file(flags, out, force, asker)
-    show_answer({"file": str(path)}, as_json, lambda _: f"{path}: what would run: {shell_command('plan', path)}")
+    show_answer({"file": str(path)}, as_json, lambda _: f"{path}: what would run: {study_command('plan', path)}")
 
 
 def list_data(as_json: JsonOption = False) -> None:

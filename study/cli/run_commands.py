@@ -12,7 +12,7 @@ from typer import Argument, Option
 from study.cli import options
 from study.cli.cluster import FollowOption, is_remote_address, resume_on_cluster, to_option_words
 from study.errors import UserError
-from study.text import print_text, shell_command
+from study.text import print_text, study_command
 
 if TYPE_CHECKING:
     from study.driver.run_suite import SuiteEnd
@@ -50,11 +50,11 @@ def _run_detached(home: "Home", quiet: bool, task: "Callable[..., RunEnd]", *giv
 
     folder, pid = start_detached_driver(options.create_progress_view(quiet), home, task, *given, **named)
     if pid is None:
-        print_text(f"{folder.name}: no trial was left to run. Its state: {shell_command('status', folder.name)}")
+        print_text(f"{folder.name}: no trial was left to run. Its state: {study_command('status', folder.name)}")
         return
     log = folder.path / DETACHED_DRIVER_LOG
     print_text(f"{folder.name} runs in process {pid}, which goes on by itself and prints into {log}")
-    print_text(f"look at it: {shell_command('attach', folder.name)}\nstop it:    {shell_command('stop', folder.name)}")
+    print_text(f"look at it: {study_command('attach', folder.name)}\nstop it:    {study_command('stop', folder.name)}")
 
 
 def attach(name: options.StudyArgument, quiet: options.QuietOption = False) -> None:
@@ -146,8 +146,7 @@ def ablate(
         Option("--knobs", metavar="KEY,KEY", help="Knobs to measure one by one; the others change together, last."),
     ] = None,
     order: Annotated[
-        str | None,
-        Option("--order", metavar="KEY,KEY", help="Order of steps; default: importance in the search."),
+        str | None, Option("--order", metavar="KEY,KEY", help="Order of steps; default: importance in the search.")
     ] = None,
     dry_run: Annotated[bool, Option("--dry-run", help="Say what would run, and start nothing.")] = False,
     address: options.AnyAddressOption = None,
@@ -318,7 +317,7 @@ def _show_suite_end(end: "SuiteEnd", file: str) -> None:
     """
     for name in end.failed:
         print_text(f"{name}: failed, no trial is complete; why: study status {name}", sys.stderr)
-    again = shell_command("suite", file)
+    again = study_command("suite", file)
     for name in end.untracked:
         print_text(f"{name}: not everything is in MLflow; once it answers again: {again}", sys.stderr)
     if end.stopped:
