@@ -30,10 +30,10 @@ from study.upstream.ray_internals import (
     RUNTIME_ENV_HOOK_VARIABLE,
     call_with_own_signals,
     end_process_without_ray,
-    forget_token,
+    forget_ray_token,
     start_ray_apart_and_quiet,
 )
-from study.upstream.ray_token import use_new_token
+from study.upstream.ray_token import use_new_ray_token
 from study.upstream.scratch import (
     CLEAN_UP_TIMEOUT_S,
     KILL_TIMEOUT_S,
@@ -201,7 +201,7 @@ def start_own_ray(
     with (
         make_scratch_folder(RUN_FOLDER_PREFIX, ray_socket_folder(MAX_FOLDER_CHARACTERS)) as folder,
         _guard_ray_folder(folder),
-        use_new_token(folder),
+        use_new_ray_token(folder),
     ):
         ray = _start_with_retries(folder, gpus, tell, stopping)
         try:
@@ -282,7 +282,7 @@ def _start_ray_once(folder: Path, gpus: int | None, waiter: "RayStartWaiter") ->
         namespace="study",
     )
     variables = _set_ray_process_variables({RAY_FOLDER_VARIABLE: str(folder), SCRATCH_FOLDER_VARIABLE: str(folder)})
-    forget_token()
+    forget_ray_token()
     with waiter.wait_for_turn(folder.parent), variables, start_ray_apart_and_quiet(logs=logs):
         call_with_own_signals(start, waiter.tell_if_slow)
 

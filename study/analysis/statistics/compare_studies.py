@@ -207,7 +207,7 @@ def _check_comparable(studies: Sequence[Results], metric: str | None) -> None:
         if not results.record.sessions:
             raise UserError(f"{results.spec.name}: has not begun yet, so its data are not known")
     # of different data a metric that all have is no help
-    by_name = {results.spec.name: _data_text(results) for results in studies}
+    by_name = {results.spec.name: _data_and_fingerprint_text(results) for results in studies}
     _check_equal_across_studies("data", by_name, f". {_data_difference_text(studies)}")
     shared = _shared_metrics(studies)
     if metric and metric not in shared:
@@ -225,7 +225,7 @@ def _check_equal_across_studies(kind: str, by_study: Mapping[str, str], way: str
         raise UserError(f"studies of different {kind} cannot be compared. {listing}{way}")
 
 
-def _data_text(results: Results) -> str:
+def _data_and_fingerprint_text(results: Results) -> str:
     """Return the data's names, or files, and their fingerprint: the same data may be named differently."""
     named = dict.fromkeys(str(section.get("path") or section["name"]) for section in results.spec.trial_data_sections)
     return f"{', '.join(named)}, fingerprint {results.record.sessions[-1].data or 'unknown'}"
