@@ -217,7 +217,7 @@ def _download_new_lines(read: RemoteFileReader, local: bytes, most: int) -> byte
             return b"".join(lines[lines.index(last) + 1 :])
         if not lines:
             return None
-        asked += LineChainState.after_line(lines[-1]).number - LineChainState.after_line(last).number
+        asked += LineChainState.before_line(lines[-1]).number - LineChainState.before_line(last).number
     return None
 
 
@@ -230,7 +230,7 @@ def _check_ledger_lines_follow(new: bytes, local: bytes) -> None:
     chain = LineChainState()
     if local:
         last = last_line(local)
-        chain = LineChainState.after_line(last)
+        chain = LineChainState.before_line(last)
         chain.advance_if_next(last)
     for line in new.splitlines(keepends=True):
         if not chain.advance_if_next(line):
@@ -299,7 +299,7 @@ class RemoteStudy:
             node=self._node,
             folder=manifest.folder,
             python=self._remote_python,
-            events=LineChainState.after_line(last_line((folder / LEDGER_FILE_NAME).read_bytes())).number + 1,
+            events=LineChainState.before_line(last_line((folder / LEDGER_FILE_NAME).read_bytes())).number + 1,
         )
         if self._known and LEDGER_FILE_NAME not in came and self._known.events:
             found = replace(found, events=self._known.events)  # the ledger here has had its own events since

@@ -8,7 +8,7 @@ from study.errors import UserError
 from study.home.events import ENDED_STATES, ConfirmRequested, SearchExtended, TrialsRetried
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger
-from study.home.record import SPACE_EXHAUSTED, STOPPED_BY_USER, StudyRecord
+from study.home.record import SPACE_EXHAUSTED_REASON, STOPPED_BY_USER_REASON, StudyRecord
 from study.ranking import Results
 from study.spec import StudySpec
 from study.spec.search_checks import count_configurations
@@ -37,12 +37,12 @@ def add_trials(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecord
     check_additional_trials(spec, trials)
     with _open_for_extension(folder) as (ledger, record):
         ended_by = record.search_ended_by or reached_search_limit(spec, record)  # a driver that dies tells none
-        ended = record.has_search_end_request or ended_by not in (None, "trials", SPACE_EXHAUSTED)
+        ended = record.has_search_end_request or ended_by not in (None, "trials", SPACE_EXHAUSTED_REASON)
         planned = record.max_configurations(spec.n_configurations)
         extended = (record.n_configurations_tried if ended else planned) + int(trials)
         if (most := count_configurations(spec.search, spec.space)) is not None:
             are_all_planned = not ended and planned >= most
-            if record.search_ended_by == SPACE_EXHAUSTED or are_all_planned:
+            if record.search_ended_by == SPACE_EXHAUSTED_REASON or are_all_planned:
                 raise UserError(f"{spec.name}: its space has no further configurations: {most}, all are tried")
             extended = min(extended, most)
         record.apply(ledger.append(SearchExtended(extended)))
@@ -86,7 +86,7 @@ def failed_trial_numbers(record: StudyRecord) -> list[int]:
     ended_with = (
         trial.number
         for trial in record.trials_of_stages("replicate")
-        if trial.state == "pruned" and trial.repeated_trial in failed and trial.reason != STOPPED_BY_USER
+        if trial.state == "pruned" and trial.repeated_trial in failed and trial.reason != STOPPED_BY_USER_REASON
     )
     return sorted({*failed, *ended_with})
 

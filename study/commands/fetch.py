@@ -143,7 +143,7 @@ def _study_file_renamer(name: str) -> Callable[[Path], None]:
 
 def _track_in_mlflow(home: Home, folder: StudyFolder) -> str | None:
     """Bring a fetched study into MLflow if that is this home's own; another may be the cluster's, which has it."""
-    if not home.owns_tracking:
+    if not home.uses_own_mlflow:
         return None
     from study.commands.report import artifact_folder_by_result_file, lead_sentences_by_title
     from study.tracking import MlflowTracker

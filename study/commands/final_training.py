@@ -385,7 +385,7 @@ def _find_description(home: Home, model: str, seed: int | None) -> Path:
         found = find_model(folder, results)
         description = found.description if found else None
     else:
-        description = folder.description_file(numbers[seed])
+        description = folder.model_description_file(numbers[seed])
     if (description is None or not description.is_file()) and (how := fetch_models_command(folder, results)):
         raise UserError(f"{model}: its models are on the cluster that it was fetched from. To fetch them: {how}")
     if description is None:

@@ -105,7 +105,7 @@ def artifact_folder_by_report_file(folder: StudyFolder) -> dict[Path, str | None
 
 def artifact_folder_by_result_file(folder: StudyFolder) -> dict[Path, str | None]:
     """Return the files of a study's report, and its best configuration or model card, which go to no folder."""
-    files: dict[Path, str | None] = {file: None for file in (folder.best_file, folder.card_file) if file.exists()}
+    files: dict[Path, str | None] = {file: None for file in (folder.best_file, folder.model_card_file) if file.exists()}
     return files | artifact_folder_by_report_file(folder)
 
 

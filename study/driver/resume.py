@@ -75,7 +75,7 @@ def resume_study(
                 raise UserError(f"{name}: has failed, and all that is left is what failed. {remedy}")
             return run_session(home, folder, load_study_datasets(spec, view), view, address, shared, told)
         tracker = MlflowTracker(home, folder, spec)
-        is_cut_off = spec.final_seeds is not None and not spec.training_function and not folder.card_file.exists()
+        is_cut_off = spec.final_seeds is not None and not spec.training_function and not folder.model_card_file.exists()
         datasets = load_study_datasets(spec, view) if is_cut_off else None
         is_told = shared is not None or folder.report_page.exists()  # a study of a suite has no report of its own
         with (

@@ -186,7 +186,8 @@ def _finished_training(home: Home, spec: StudySpec) -> RunEnd | None:
     existing, record = folder.load_checked_spec(), StudyRecord.load(folder.ledger_file)
     seeds = {*final_training.seeds_of_training(existing, spec, str(home.path)), *(spec.final_seeds or ())}
     missing = seeds - {trial.seed for trial in record.trials_of_stages("final") if trial.state == "complete"}
-    is_cut_off = missing or not folder.report_page.exists() or not (spec.training_function or folder.card_file.exists())
+    has_card = spec.training_function or folder.model_card_file.exists()
+    is_cut_off = missing or not folder.report_page.exists() or not has_card
     return None if is_cut_off else RunEnd(folder, existing, record, None, has_run_trials=False)
 
 

@@ -19,7 +19,7 @@ from study.home.events import ENDED_STATES, Event, FailureKind, Stage, StudyOutc
 from study.home.ledger import LeaseLostError, Ledger
 from study.home.record import (
     MAX_METRIC_MAGNITUDE,
-    STOPPED_BY_USER,
+    STOPPED_BY_USER_REASON,
     StudyRecord,
     TrialRecord,
     finite_metrics,
@@ -310,8 +310,8 @@ class Agenda:
         """End a trial before its last epoch if early stopping or a user wants that."""
         if prune:
             self._end_trial(trial, "pruned", self._search.rule.name)
-        elif trial.is_stopped:
-            self._end_trial(trial, "pruned", STOPPED_BY_USER)
+        elif trial.has_reached_stop_epoch:
+            self._end_trial(trial, "pruned", STOPPED_BY_USER_REASON)
 
     def obey_request(self, request: DriverRequest) -> None:
         """Do what a user asks for, or refuse it; the answer is in the ledger. Answer each request once."""

@@ -15,7 +15,7 @@ import optuna
 
 from study.home.driver_requests import DriverRequest
 from study.home.events import ENDED_STATES, Stage, TrialState
-from study.home.record import SPACE_EXHAUSTED, EpochMetrics, StudyRecord, TrialRecord
+from study.home.record import SPACE_EXHAUSTED_REASON, EpochMetrics, StudyRecord, TrialRecord
 from study.knobs import Params, Scalar
 from study.ranking import mean_score
 from study.ranking.chosen_epoch import BestEpochTracker, iter_scores_if_ended
@@ -166,7 +166,7 @@ class SearchStage:
             return "trials"
         if self.record.has_search_end_request:
             return "a user"
-        return SPACE_EXHAUSTED if self._exhausted else reached_search_limit(self.spec, self.record)
+        return SPACE_EXHAUSTED_REASON if self._exhausted else reached_search_limit(self.spec, self.record)
 
     def note_decided_trial(self, trial: TrialRecord, asked: bool = True) -> None:
         """Note that a trial of `next_trial` is in the record.

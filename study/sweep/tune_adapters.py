@@ -455,7 +455,7 @@ class ReportingScheduler(FIFOScheduler):
     def _write_trial_error(self, number: int, error: BaseException) -> None:
         try:
             broken = getattr(error, "cause", None)
-            self._folder.write_error(number, broken.text if isinstance(broken, TrialFailedError) else str(error))
+            self._folder.write_traceback(number, broken.text if isinstance(broken, TrialFailedError) else str(error))
         except OSError as problem:
             raise StudyCannotContinueError(problem, self._folder.path) from problem
 

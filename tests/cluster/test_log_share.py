@@ -39,7 +39,7 @@ def manifest(logs: Path) -> dict[str, Any]:
 
 def test_it_leads_to_the_study_and_tells_its_files_with_their_digests(folder: StudyFolder, logs: Path) -> None:
     """Of what is to be brought: no checkpoint, no pickle, nothing that is being written, no link."""
-    folder.write_error(3, "a traceback")
+    folder.write_traceback(3, "a traceback")
     for name in (
         "checkpoints/trial-00000.pt",
         "function.pkl",

@@ -59,10 +59,10 @@ def test_where_the_home_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
 def test_where_mlflow_is(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     assert home.tracking_uri == f"sqlite:///{home.path}/mlflow.db"
-    assert home.owns_tracking
+    assert home.uses_own_mlflow
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://elsewhere")
     assert home.tracking_uri == "http://elsewhere"
-    assert not home.owns_tracking
+    assert not home.uses_own_mlflow
 
 
 def test_a_name_that_is_taken_says_how_to_go_on(home: Home) -> None:
@@ -124,8 +124,14 @@ def make_all_that_is_named_after(home: Home, name: str) -> None:
     spec = named(name)
     folder = home.create_study(spec)
     write_ledger(folder.ledger_file, Told("search", [0.5], params={"method.alpha": 0.5}))
-    numbered = [folder.model_file(0), folder.description_file(0), folder.checkpoint_file(0)]
-    for path in [*numbered, folder.error_file(0), folder.report_folder / "page", folder.best_file, folder.card_file]:
+    numbered = [folder.model_file(0), folder.model_description_file(0), folder.checkpoint_file(0)]
+    for path in [
+        *numbered,
+        folder.error_file(0),
+        folder.report_folder / "page",
+        folder.best_file,
+        folder.model_card_file,
+    ]:
         path.parent.mkdir(exist_ok=True)
         path.touch()
     record = StudyRecord.load(folder.ledger_file)

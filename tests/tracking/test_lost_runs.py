@@ -184,7 +184,7 @@ def test_whatever_became_of_the_database_and_of_the_note(
     """The note tells what was in MLflow."""
     home.database_file.unlink() if how == "deleted" else DAMAGE[how][0](home.database_file)
     if not is_noted:
-        folder.tracking_file.unlink()
+        folder.tracking_state_file.unlink()
     notes = again(home, folder)
     assert len(notes) == (is_noted or how != "deleted"), "a new home has no runs either"
     assert all("the runs of quickstart are made again from its ledger" in note for note in notes)
@@ -230,7 +230,7 @@ def test_a_study_that_goes_on_has_its_runs_again_too(
     home: Home, folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where its driver has the database open as it is taken away."""
-    monkeypatch.setattr(following, "TROUBLED_TIMEOUT_S", 60.0)
+    monkeypatch.setattr(following, "UNREACHABLE_FINISH_TIMEOUT_S", 60.0)
     ledger, tracker = Ledger(folder.ledger_file), MlflowTracker(home, folder, SPEC)
     tracker.start_following()
     while tracker._writer is None:  # it has opened the database
