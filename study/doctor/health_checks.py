@@ -21,7 +21,7 @@ from study.data.source import data_roots
 from study.errors import UserError
 from study.home.folder import HOME_FORMAT_VERSION, Home, check_home_format
 from study.home.provenance import RECORDED_LIBRARIES, command_output
-from study.sweep.own_ray import MAX_FOLDER_CHARACTERS
+from study.sweep.own_ray import MAX_RAY_FOLDER_CHARACTERS
 from study.text import redact_credentials
 from study.tracking.connection import connect_to_mlflow, find_database_damage, format_mlflow_error
 from study.tracking.tracking_state import ARTIFACT_REQUEST_TIMEOUT_S
@@ -203,7 +203,7 @@ def disk_findings(home: Path) -> Iterator[Finding]:
     else:
         yield disk_finding("disk, data", data.data_root(), another)
     try:
-        place = Path(ray_socket_folder(MAX_FOLDER_CHARACTERS))
+        place = Path(ray_socket_folder(MAX_RAY_FOLDER_CHARACTERS))
     except UserError as error:
         yield Finding("disk, temporary", "problem", str(error))
     else:

@@ -104,7 +104,7 @@ class RunEnd:
         return Results(self.spec, self.record)
 
 
-def closing_lines(end: RunEnd) -> list[str]:
+def run_end_lines(end: RunEnd) -> list[str]:
     """Return how a run ended, its results, where things are and the next command.
 
     In a job of a cluster, whose log is read elsewhere, paths are left out: whoever follows it is told how to get those
@@ -123,13 +123,13 @@ def closing_lines(end: RunEnd) -> list[str]:
 
         lines += ["", frame_to_markdown(comparison_table(beside))]
     if record.state == "complete":
-        lines += ["", *([] if is_ray_job() else _file_lines(end))]
+        lines += ["", *([] if is_ray_job() else _output_file_lines(end))]
         if spec.final_seeds is None and end.results.confirmation.settings.rules:
             lines.append("rules      what each selection rule would have picked, on fresh seeds: in the report")
         if record.ablation_request is not None:
             best = record.ablation_request.trial
             lines.append(f"ablation   from the baseline to trial {best}, step by step: in the report")
-        lines += [*_mlflow_lines(folder.tracking_uri), *_failed_trials_lines(end), ""]
+        lines += [*_mlflow_address_lines(folder.tracking_uri), *_failed_trials_lines(end), ""]
         lines += _next_command_lines(end, told.next, beside is not None)
     else:
         lines += [*_first_failure_lines(end), *_resume_commands(end)]
@@ -141,7 +141,7 @@ def closing_lines(end: RunEnd) -> list[str]:
     return lines
 
 
-def _file_lines(end: RunEnd) -> list[str]:
+def _output_file_lines(end: RunEnd) -> list[str]:
     """Return where on this machine the files of a complete study are."""
     folder, spec = end.folder, end.spec
     lines = [f"report     {folder.report_page}"]
@@ -150,7 +150,7 @@ def _file_lines(end: RunEnd) -> list[str]:
     return [*lines, f"best       {folder.best_file}"] if folder.best_file.exists() else lines
 
 
-def _mlflow_lines(uri: str) -> list[str]:
+def _mlflow_address_lines(uri: str) -> list[str]:
     """Return how to open MLflow's pages; nothing in a job that has a database instead of a server."""
     if not is_ray_job():
         return ["MLflow UI  study ui"]

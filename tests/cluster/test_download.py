@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from helpers import Told, quickstart, write_ledger
 
-from study.cluster.log_share import StudyDownloadFolder
+from study.cluster.log_share import StudyLogShare
 from study.cluster.mirror import (
     RECENT_LEDGER_LINES,
     FetchOptions,
@@ -32,7 +32,7 @@ class There:
         write_ledger(self.study.ledger_file, Told("baseline", [0.5] * RECENT_LEDGER_LINES))
         (folder / "logs").mkdir()
         self.share, self._told = (
-            StudyDownloadFolder(self.study, folder / "logs"),
+            StudyLogShare(self.study, folder / "logs"),
             folder / "logs/study/mine/manifest.json",
         )
         self.here = StudyFolder(folder / "here" / "mine")

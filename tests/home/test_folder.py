@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from study.commands.export_configurations import exported_spec
-from study.commands.final_training import create_or_extend, final_training_spec
+from study.commands.final_training import create_or_extend_training, final_training_spec
 from study.errors import StudyNotFoundError, UserError
 from study.home.folder import Home
 from study.home.ledger import read_entries
@@ -137,7 +137,7 @@ def make_all_that_is_named_after(home: Home, name: str) -> None:
     record = StudyRecord.load(folder.ledger_file)
     best = exported_spec(folder, Results(spec, record), Results(spec, record).ranked_all[0], CandidateSelection())
     home.create_study(best)
-    create_or_extend(home, final_training_spec(best, [0]))
+    create_or_extend_training(home, final_training_spec(best, [0]))
 
 
 @pytest.mark.slow
@@ -172,7 +172,7 @@ def test_no_origin_and_no_given_name_lead_a_final_training_out_of_the_home(text:
         with tempfile.TemporaryDirectory() as parent:
             home = Home(Path(parent, "a", "home"))
             try:
-                folder = create_or_extend(home, final_training_spec(spec, [0], name))
+                folder = create_or_extend_training(home, final_training_spec(spec, [0], name))
             except UserError:
                 assert everything(Path(parent)) == []
             else:
@@ -204,7 +204,7 @@ def test_a_link_in_the_home_is_no_study(home: Home, tmp_path: Path) -> None:
             with pytest.raises(UserError, match=rf"^{name}: is a symbolic link in .*home, to .*(where/one|nowhere); "):
                 refuse(name)
     with pytest.raises(UserError, match="one-final: is a symbolic link"):
-        create_or_extend(home, final_training_spec(named("one"), [1]))
+        create_or_extend_training(home, final_training_spec(named("one"), [1]))
     with pytest.raises(UserError, match="--name other-3"):
         home.check_name_is_free("other")
     assert {path: path.lstat().st_mtime_ns for path in tmp_path.rglob("*")} == before

@@ -16,7 +16,7 @@ from tracked_study import SPEC, STATUS, append_second_session, make_home, make_s
 
 from study.commands.report import lead_sentences_by_title
 from study.driver import resume
-from study.driver.session import RunEnd, closing_lines, write_study_outputs
+from study.driver.session import RunEnd, run_end_lines, write_study_outputs
 from study.errors import StudyStoppedError, UserError
 from study.home.events import ModelEvaluated, SessionClosed
 from study.home.folder import Home, StudyFolder
@@ -144,7 +144,7 @@ def test_the_runs_of_a_complete_study_are_made_again(home: Home, folder: StudyFo
     (note,) = end.mended_problems
     assert note.startswith(f"{home.database_file} was damaged: ")
     assert note.endswith(f"the runs of quickstart are made again from its ledger, {OTHERS}")
-    assert note in closing_lines(end)
+    assert note in run_end_lines(end)
     after = runs_of(home)
     assert after.keys() == before.keys()
     for name, run in before.items():
