@@ -18,7 +18,7 @@ from study.errors import UserError
 
 ENTRY_POINT_GROUPS = ("study.data", "study.models", "study.methods")
 
-OWN_FUNCTION_NAMES = {"study.data": "none", "study.models": "none", "study.methods": "own_function"}
+NAMES_FOR_OWN_FUNCTION = {"study.data": "none", "study.models": "none", "study.methods": "own_function"}
 """The data set, network and method that a user's own training function stands for, by group. They are found by name,
 but not listed."""
 
@@ -61,28 +61,28 @@ class Catalogue:
         entry_point_group: of the entry points.
         required_attributes: what the module of an entry must define.
         package: this package's modules are in it.
-        load_own_modules: returns the modules of this package by their names in study files.
+        load_builtins: returns the modules of this package by their names in study files.
     """
 
     entry_point_group: str
     required_attributes: tuple[str, ...]
     package: str
-    load_own_modules: Callable[[], Mapping[str, Any]]
+    load_builtins: Callable[[], Mapping[str, Any]]
 
     def listed_names(self) -> list[str]:
         """Return all listed names; no entry is loaded for them."""
-        return sorted({*self.load_own_modules(), *_entry_points_by_name(self.entry_point_group)} - self.unlisted_names)
+        return sorted({*self.load_builtins(), *_entry_points_by_name(self.entry_point_group)} - self.unlisted_names)
 
     @property
     def unlisted_names(self) -> frozenset[str]:
-        """Names that are found but not listed, see `OWN_FUNCTION_NAMES` and `REFERENCE_METHOD`."""
+        """Names that are found but not listed, see `NAMES_FOR_OWN_FUNCTION` and `REFERENCE_METHOD`."""
         fitted = [REFERENCE_METHOD] if self.entry_point_group == "study.methods" else []
-        return frozenset([*fitted, *([self.own_function_name] if self.own_function_name else [])])
+        return frozenset([*fitted, *([self.name_for_own_function] if self.name_for_own_function else [])])
 
     @property
-    def own_function_name(self) -> str | None:
-        """Name of the group in `OWN_FUNCTION_NAMES`, None if it has none."""
-        return OWN_FUNCTION_NAMES.get(self.entry_point_group)
+    def name_for_own_function(self) -> str | None:
+        """Name of the group in `NAMES_FOR_OWN_FUNCTION`, None if it has none."""
+        return NAMES_FOR_OWN_FUNCTION.get(self.entry_point_group)
 
     def declaring_distributions(self, name: str) -> str | None:
         """Return the distributions that declare a name, with versions; None: this package alone."""
@@ -96,7 +96,7 @@ class Catalogue:
             UserError: there is none, it cannot be loaded, it is not of the right form, or the name is taken.
         """
         entries = _entry_points_by_name(self.entry_point_group).get(name, ())
-        own = self.load_own_modules()
+        own = self.load_builtins()
         if not entries:
             if name in own:
                 return own[name]

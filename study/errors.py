@@ -56,7 +56,7 @@ class StudyNotFoundError(UserError):
     code = "no_such_study"
 
 
-class FunctionRefusedError(UserError):
+class UnusableFunctionError(UserError):
     """What the user's function yields first cannot be used: no trial of the study could run."""
 
 

@@ -117,7 +117,7 @@ def read_knobs(owner: Callable[..., Any]) -> tuple[Knob, ...]:
     """
     declared = []
     owners = reversed(owner.__mro__) if inspect.isclass(owner) else [owner]
-    described = {name: text for one in owners for name, text in described_names(inspect.getdoc(one) or "").items()}
+    described = {name: text for one in owners for name, text in descriptions_by_name(inspect.getdoc(one) or "").items()}
     known = {"Tensor": _TensorPlaceholder}  # whose import takes a second, and which is then only left out
     hints = get_type_hints(owner.__init__ if inspect.isclass(owner) else owner, localns=known, include_extras=True)
     for parameter in inspect.signature(owner).parameters.values():
@@ -132,12 +132,12 @@ def read_knobs(owner: Callable[..., Any]) -> tuple[Knob, ...]:
     return tuple(declared)
 
 
-def described_names(docstring: str) -> dict[str, str]:
+def descriptions_by_name(docstring: str) -> dict[str, str]:
     """Return what a docstring, without its indentation, says of each argument or attribute, by name."""
-    return {name: " ".join(text.split()).removesuffix(".") for name, text in NAME_PATTERN.findall(docstring)}
+    return {name: " ".join(text.split()).removesuffix(".") for name, text in DOCSTRING_ENTRY_PATTERN.findall(docstring)}
 
 
-NAME_PATTERN = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
+DOCSTRING_ENTRY_PATTERN = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 """Matches an entry of `Args:` or `Attributes:`."""
 
 

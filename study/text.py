@@ -126,10 +126,10 @@ def list_few_names(names: Sequence[str], few: int = MAX_SHOWN_NAMES) -> str:
     return ", ".join(shown) + more
 
 
-def shell_command(*words: object) -> str:
+def study_command(*words: object) -> str:
     """Return a `study` command that can be typed: words with spaces or signs that a shell reads are quoted.
 
-    >>> shell_command("train", "my studies/best.yaml", "--seeds", "0,1")
+    >>> study_command("train", "my studies/best.yaml", "--seeds", "0,1")
     "study train 'my studies/best.yaml' --seeds 0,1"
     """
     return shlex.join(["study", *map(str, words)])
@@ -152,7 +152,7 @@ def align_columns(rows: Sequence[Sequence[str]], min_width: Sequence[int]) -> li
     return [" ".join([*(f"{cell:<{wide}}" for cell, wide in zip(row, widths, strict=False)), row[-1]]) for row in rows]
 
 
-FORMULA_START = re.compile(r"'*[=+\-@\t\r]")
+FORMULA_START_PATTERN = re.compile(r"'*[=+\-@\t\r]")
 """The beginning of a formula, after apostrophes, so that `escape_formula` can be undone."""
 
 NUMBER_PATTERN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -163,12 +163,12 @@ def escape_formula(text: str) -> str:
 
     Source: OWASP, CSV Injection.
     """
-    return f"'{text}" if FORMULA_START.match(text) and not NUMBER_PATTERN.fullmatch(text) else text
+    return f"'{text}" if FORMULA_START_PATTERN.match(text) and not NUMBER_PATTERN.fullmatch(text) else text
 
 
 def unescape_formula(cell: str) -> str:
     """Return the text that `escape_formula` was given."""
-    return cell[1:] if cell.startswith("'") and FORMULA_START.match(cell) else cell
+    return cell[1:] if cell.startswith("'") and FORMULA_START_PATTERN.match(cell) else cell
 
 
 class Markdown(str):

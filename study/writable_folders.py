@@ -20,7 +20,7 @@ CACHE_FOLDER_NAME = ".cache"
 """Name of the folder of caches in the home of a user, and in that of studies where the user's cannot be written."""
 
 
-def home_path() -> Path:
+def study_home_path() -> Path:
     """Return the folder that `STUDY_HOME` names, else `studies` in the working folder; it need not exist yet."""
     given = Path(os.environ.get("STUDY_HOME") or "studies")
     with suppress(FileNotFoundError):  # the working folder was removed
@@ -57,7 +57,7 @@ def set_library_folders() -> None:
         getpass.getuser()
     except (OSError, KeyError):  # by Python's version
         os.environ["LOGNAME"] = f"uid {os.getuid()}"
-    caches = home_path() / CACHE_FOLDER_NAME
+    caches = study_home_path() / CACHE_FOLDER_NAME
     if why_unwritable(Path(os.path.expanduser("~"), CACHE_FOLDER_NAME)) and not why_unwritable(caches):
         os.environ.setdefault("XDG_CACHE_HOME", str(caches))
         for name in ("MPLCONFIGDIR", "TORCHINDUCTOR_CACHE_DIR", "TRITON_HOME"):
@@ -65,8 +65,8 @@ def set_library_folders() -> None:
     temporary = [os.environ.get("TMPDIR"), os.environ.get("TEMP"), os.environ.get("TMP"), "/tmp", "/var/tmp"]
     if not any(map(_is_writable_folder, temporary)):
         with suppress(OSError):
-            home_path().mkdir(parents=True, exist_ok=True)
-        for place in filter(_is_writable_folder, _runtime_folders()):
+            study_home_path().mkdir(parents=True, exist_ok=True)
+        for place in filter(_is_writable_folder, _runtime_folder_candidates()):
             os.environ["TMPDIR"] = tempfile.tempdir = place
             return
 
@@ -84,7 +84,7 @@ def ray_socket_folder(max_path_characters: int) -> str:
         UserError: none of them can be used; says why not.
     """
     reasons = dict[str, str]()
-    for place in temporary_folders():
+    for place in temporary_folder_candidates():
         if len(place) > max_path_characters:
             reasons[place] = f"its path has more than {max_path_characters} characters"
         elif _is_writable_folder(place):
@@ -112,18 +112,18 @@ def check_shared_memory() -> None:
         )
 
 
-def temporary_folders() -> Iterator[str]:
+def temporary_folder_candidates() -> Iterator[str]:
     """Yield the folders for what lives as long as a process, the best first."""
     with suppress(OSError):  # Python finds none
         yield tempfile.gettempdir()
     yield "/tmp"
-    yield from _runtime_folders()
+    yield from _runtime_folder_candidates()
 
 
-def _runtime_folders() -> Iterator[str]:
+def _runtime_folder_candidates() -> Iterator[str]:
     if given := os.environ.get("XDG_RUNTIME_DIR"):
         yield given
-    yield str(home_path())
+    yield str(study_home_path())
 
 
 def _is_writable_folder(place: str | None) -> bool:

@@ -72,9 +72,9 @@ def _suggest_argument(unknown: str, names: list[str]) -> str:
     if (meant := ARGUMENT_BY_OPTUNA_OR_RAY_NAME.get(unknown) or next(plural, None)) in names:
         return f"Did you mean {meant!r}? "
     if "set" in names:
-        from study.spec.key_errors import dotted_keys
+        from study.spec.key_errors import dotted_keys_ending_in
 
-        if keys := dotted_keys(unknown) or dotted_keys(f"{unknown}s"):
+        if keys := dotted_keys_ending_in(unknown) or dotted_keys_ending_in(f"{unknown}s"):
             return f"It is a key of the study file: set={{{keys[0]!r}: ...}}. "
     return did_you_mean(unknown, names)
 

@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 from study.cli import options
 from study.errors import UserError
-from study.text import print_text, shell_command
+from study.text import print_text, study_command
 
 if TYPE_CHECKING:
     from study.cluster.driver_job import DriverJob
@@ -89,8 +89,8 @@ def show_submitted_driver(
     if follow:
         follow_driver(remote, name, done.job)
         return
-    print_text(f"its state: {shell_command('status', name, '--address', remote.address)}")
-    print_text(f"its log:   {shell_command('logs', name, '-f', '--address', remote.address)}")
+    print_text(f"its state: {study_command('status', name, '--address', remote.address)}")
+    print_text(f"its log:   {study_command('logs', name, '-f', '--address', remote.address)}")
 
 
 def follow_driver(remote: "JobClient", name: str, job: str) -> None:
@@ -103,7 +103,7 @@ def follow_driver(remote: "JobClient", name: str, job: str) -> None:
     from study.commands.remote_studies import driver_end_lines
 
     there = "--address", remote.address
-    again, stop = shell_command("logs", name, "-f", *there), shell_command("stop", name, *there)
+    again, stop = study_command("logs", name, "-f", *there), study_command("stop", name, *there)
     ended = _show_log_until_end(remote, job, name, f"{name} goes on. Again: {again}\nTo stop it: {stop}")
     print_text("\n".join(["", *driver_end_lines(remote.address, ended)]))
     if ended.command_exit_status:

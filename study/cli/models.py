@@ -13,7 +13,7 @@ from study.errors import UserError
 from study.metrics import STANDARD_ERROR_NOTE, is_standard_error
 from study.metrics.group_names import group_size_text
 from study.metrics.metric_format import format_metric
-from study.text import list_few_names, pluralise, print_text, quoted, shell_command
+from study.text import list_few_names, pluralise, print_text, quoted, study_command
 
 ModelArgument = Annotated[
     str, Argument(metavar="MODEL", help="A final training's name, a model's .json file, or models:/NAME@ALIAS.")
@@ -119,7 +119,7 @@ def train(
     spec = _best_file_or_given(spec, best)
     given = export_baseline_spec(home, spec, changes) if baseline else load_study(spec, changes, one_trial=True)
     if chosen_by := study_of_searched_file(home, given):
-        at_name = f"what the study {chosen_by} chose: {shell_command('train', chosen_by)}"
+        at_name = f"what the study {chosen_by} chose: {study_command('train', chosen_by)}"
         print_text(f"{spec}: trains the file's own configuration, before any search; {at_name}", sys.stderr)
     study = final_training_spec(given, asked or default_final_seeds(home, given, name, with_val), name, with_val)
     if study.folds:
@@ -218,7 +218,7 @@ def evaluate(
     split = split or (evaluating.ALL_SAMPLES_SPLIT if is_own else "val")
     with find_model_files(home, model, seed) as description:
         found = evaluating.evaluate_model(home, description, split, data, assignments or (), device, strict)
-        groups = evaluating.group_metrics_in_words(description, found.metrics)
+    groups = found.groups_in_words
     worst, left_out, foreign = found.worst_group, len(found.left_out), list(found.unknown_bias_classes)
     for line in table_columns.summarise_faults(found.left_out):
         print_text(f"left out: {line}", sys.stderr)
@@ -244,6 +244,9 @@ def evaluate(
         error = found.metrics.get(f"{name}_standard_error")
         line = f"{name:<32} {format_metric(name, value, error)}{group_size_text(found.group_sizes.get(name))}"
         print_text(f"{line:<50} {groups[name]}" if name in groups else line)
+    if not found.group_sizes:
+        way = "; --set data.bias=COLUMN takes a column of the table as bias" if is_own else ""
+        print_text(f"no groups: the data have no bias labels{way}")
     if undefined:
         print_text(f"not defined on these samples: {list_few_names([name.partition('/')[2] for name in undefined])}")
     if any(map(is_standard_error, found.metrics)):

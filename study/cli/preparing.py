@@ -58,8 +58,7 @@ def init(
     gpu: Annotated[bool | None, Option("--gpu/--cpu", help="Where its trials run.")] = None,
     trials: Annotated[int | None, Option("--trials", min=1, help="Number of configurations to try.")] = None,
     guess: Annotated[
-        str | None,
-        Option("--guess", metavar="G", help="What may be learned instead: colour, texture or unknown."),
+        str | None, Option("--guess", metavar="G", help="What may be learned instead: colour, texture or unknown.")
     ] = None,
     missing: Annotated[
         str | None, Option("--missing", metavar="M", help="What to do with rows that have gaps: fill or drop.")
@@ -90,7 +89,7 @@ def init(
     from study.commands import init as beginning
     from study.commands.init_answers import AnswerSource
     from study.knobs import to_options
-    from study.text import shell_command
+    from study.text import study_command
 
     def ask(question: str, default: str | None) -> str:
         return str(typer.prompt(escape_control(question), default=default, err=True))
@@ -99,7 +98,7 @@ def init(
     asker = AnswerSource(answers, lambda sentence: print_text(sentence, sys.stderr))
     flags = to_options(beginning.InitOptions, {**given, "assignments": assignments or ()})
     path = beginning.write_study_file(flags, out, force, asker)
-    show_answer({"file": str(path)}, as_json, lambda _: f"{path}: what would run: {shell_command('plan', path)}")
+    show_answer({"file": str(path)}, as_json, lambda _: f"{path}: what would run: {study_command('plan', path)}")
 
 
 def list_data(as_json: JsonOption = False) -> None:

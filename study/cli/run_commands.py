@@ -12,7 +12,7 @@ from typer import Argument, Option
 from study.cli import options
 from study.cli.cluster import FollowOption, is_remote_address, resume_on_cluster, to_option_words
 from study.errors import UserError
-from study.text import print_text, shell_command
+from study.text import print_text, study_command
 
 if TYPE_CHECKING:
     from study.driver.run_suite import SuiteEnd
@@ -50,11 +50,11 @@ def _run_detached(home: "Home", quiet: bool, task: "Callable[..., RunEnd]", *giv
 
     folder, pid = start_detached_driver(options.create_progress_view(quiet), home, task, *given, **named)
     if pid is None:
-        print_text(f"{folder.name}: no trial was left to run. Its state: {shell_command('status', folder.name)}")
+        print_text(f"{folder.name}: no trial was left to run. Its state: {study_command('status', folder.name)}")
         return
     log = folder.path / DETACHED_DRIVER_LOG
     print_text(f"{folder.name} runs in process {pid}, which goes on by itself and prints into {log}")
-    print_text(f"look at it: {shell_command('attach', folder.name)}\nstop it:    {shell_command('stop', folder.name)}")
+    print_text(f"look at it: {study_command('attach', folder.name)}\nstop it:    {study_command('stop', folder.name)}")
 
 
 def attach(name: options.StudyArgument, quiet: options.QuietOption = False) -> None:
@@ -138,16 +138,13 @@ def confirm(
 def ablate(
     name: options.StudyArgument,
     seeds: Annotated[
-        int | None,
-        Option("--seeds", min=2, help="Number of seeds, those that ran included; default: as confirm."),
+        int | None, Option("--seeds", min=2, help="Number of seeds, those that ran included; default: as confirm.")
     ] = None,
     knobs: Annotated[
-        str | None,
-        Option("--knobs", metavar="KEY,KEY", help="Knobs to measure; the others change together last."),
+        str | None, Option("--knobs", metavar="KEY,KEY", help="Knobs to measure; the others change together last.")
     ] = None,
     order: Annotated[
-        str | None,
-        Option("--order", metavar="KEY,KEY", help="Order of steps; default: importance in the search."),
+        str | None, Option("--order", metavar="KEY,KEY", help="Order of steps; default: importance in the search.")
     ] = None,
     dry_run: Annotated[bool, Option("--dry-run", help="Say what would run, and start nothing.")] = False,
     address: options.AnyAddressOption = None,
@@ -235,8 +232,7 @@ def reproduce(
     seeds: Annotated[str | None, Option("--seeds", metavar="S,S", help="Training seeds, as 0,1,2.")] = None,
     assignments: options.SetOption = None,
     readings: Annotated[
-        str | None,
-        Option("--readings", metavar="R,R", help="Compare readings of the paper's protocol; all: each."),
+        str | None, Option("--readings", metavar="R,R", help="Compare readings of the paper's protocol; all: each.")
     ] = None,
     only_report: Annotated[bool, Option("--report", help="Run nothing; print the table so far.")] = False,
     quiet: options.QuietOption = False,
@@ -318,7 +314,7 @@ def _show_suite_end(end: "SuiteEnd", file: str) -> None:
     """
     for name in end.failed_studies:
         print_text(f"{name}: failed, no trial is complete; why: study status {name}", sys.stderr)
-    again = shell_command("suite", file)
+    again = study_command("suite", file)
     for name in end.untracked_studies:
         print_text(f"{name}: not everything is in MLflow; once it answers again: {again}", sys.stderr)
     if end.was_stopped:

@@ -11,7 +11,7 @@ from typer import Argument, Option
 
 from study.cli import cluster, options
 from study.errors import UserError
-from study.text import print_text, shell_command
+from study.text import print_text, study_command
 
 if TYPE_CHECKING:
     from study.home.folder import Home
@@ -281,7 +281,7 @@ def stop(
         done = ask_driver.request_trials_end(folder, trial) if trial else [ask_driver.request_search_end(folder)]
         options.show_answer({"name": name, "asked": [one.to_document() for one in done]}, as_json, _request_lines)
         return
-    how = shell_command("resume", name, *(("--address", address) if address else ()))
+    how = study_command("resume", name, *(("--address", address) if address else ()))
     if address is None:
         stopped = ask_driver.stop_driver(Home.locate(), name)
     else:
@@ -307,7 +307,7 @@ def enqueue(
     from study.home.folder import Home
 
     if not assignments and like is None:
-        example = shell_command("enqueue", name, "--like", 3, "method.alpha=0.5")
+        example = study_command("enqueue", name, "--like", 3, "method.alpha=0.5")
         raise UserError(f"KEY=VALUE: is missing, as in {example}")
     if address is not None:
         given = [*(assignments or ()), *(("--like", str(like)) if like is not None else ())]

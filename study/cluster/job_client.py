@@ -24,8 +24,8 @@ from study.cluster.dashboard import ClusterDashboard, dashboard_unreachable_erro
 from study.cluster.driver_job import DRIVER_MODULE, FINAL_TRAINING_DRIVER, DriverJob, driver_job_id, driver_job_metadata
 from study.errors import StudyStoppedError, UserError
 from study.spec import StudySpec
-from study.spec.yaml_document import shipped_files_folder
-from study.text import shell_command
+from study.spec.yaml_document import shipped_studies_folder
+from study.text import study_command
 from study.upstream import ray_internals
 from study.upstream.logging import hide_library_messages
 from study.upstream.ray_token import token_refused_error
@@ -60,7 +60,7 @@ def make_upload_folder(spec: StudySpec | None) -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="study-upload-"))
     try:
         _copy_package_code(Path(study.__file__).parent, folder / "study")
-        _copy_package_code(shipped_files_folder(), folder / "search_spaces")
+        _copy_package_code(shipped_studies_folder(), folder / "search_spaces")
         if spec is not None:
             (folder / SUBMITTED_STUDY_FILE).write_text(spec.to_yaml(), encoding="utf-8")
         yield folder
@@ -196,7 +196,7 @@ class JobClient:
         verb, ran, what = ["report"], "ran already", "Its report"
         if last.state != "succeeded":
             verb, ran, what = ["resume"] if last.has_ended else ["logs", "-f"], "was submitted already", "Go on with it"
-        how = shell_command(*verb, spec.name, "--address", self.address)
+        how = study_command(*verb, spec.name, "--address", self.address)
         anew = "to run it anew, under another name: --name"
         return UserError(f"{spec.name}: {ran} ({last.id}, {last.state}). {what}: {how}; {anew}")
 
@@ -222,7 +222,7 @@ class JobClient:
             UserError: it is not.
         """
         if not driver.has_ended:
-            how = shell_command("stop", driver.study, "--address", self.address)
+            how = study_command("stop", driver.study, "--address", self.address)
             raise UserError(f"{driver.study}: runs ({driver.id}). Stop it first: {how}")
         return driver
 
@@ -259,7 +259,7 @@ class JobClient:
             if latest.has_ended:
                 return latest
             if deadline and time.monotonic() > deadline:
-                of_study = f"Its log: {shell_command('logs', latest.study, '--address', self.address)}"
+                of_study = f"Its log: {study_command('logs', latest.study, '--address', self.address)}"
                 log = of_study if latest.study else latest.ray_message
                 raise UserError(f"{job}: did not {expected} within {patience:.0f} s, is {latest.state}. {log}")
             time.sleep(JOB_POLL_INTERVAL_S)
@@ -295,7 +295,7 @@ class JobClient:
             lost = f"the connection to {self.address} was lost"
             if not study:
                 raise StudyStoppedError(f"{lost}; {job} may go on there or not") from None
-            state = shell_command("status", study, "--address", self.address)
+            state = study_command("status", study, "--address", self.address)
             raise StudyStoppedError(
                 f"{lost}. {study} may go on or not; no trial that has ended is lost. Once it answers: {state}. "
                 "If it was started anew and has forgotten the study: study submit of the same file"

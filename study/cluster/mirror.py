@@ -29,7 +29,7 @@ from study.home.folder import HOME_FORMAT_VERSION, FetchOrigin, Home, StudyFolde
 from study.home.lease import LeaseHolder
 from study.home.ledger import lease_path
 from study.home.ledger_line import LineChainState, last_line
-from study.text import escape_control, shell_command
+from study.text import escape_control, study_command
 
 RemoteFileReader = Callable[[str, int, int], Iterator[bytes]]
 """Yields a file of the study, by its name, in blocks: its last `lines` lines (-1: all of it), at most so many bytes."""
@@ -362,7 +362,7 @@ class RemoteStudy:
         try:
             return ShareManifest.from_document(self._name, jobs.wait_for_answer(job))
         except StudyNotFoundError as error:
-            submit = shell_command("submit", "FILE", "--address", self._head.address)
+            submit = study_command("submit", "FILE", "--address", self._head.address)
             raise RemoteStudyNotFoundError(f"{error} (on the cluster). A first one: {submit}") from None
 
 

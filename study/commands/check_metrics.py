@@ -132,7 +132,7 @@ def check_metrics_of_counts(spec: StudySpec, section: Section, counts: DatasetCo
     val, facts = counts.splits["val"], spec.facts_of_data(section).facts_of_split("val")
     for place, metric in _metrics_by_key(spec):
         if empty := empty_cells_that_forbid_metric(metric, val.classes, val.cells):
-            others = (name for name in SUGGESTED_METRICS if name in spec.available_metrics[0] and name != metric)
+            others = (name for name in SUGGESTED_METRICS if name in spec.metrics_by_data_set[0] and name != metric)
             possible = [name for name in others if not empty_cells_that_forbid_metric(name, val.classes, val.cells)]
             raise UserError(
                 f"{place}: val/{metric} given, which validation cannot have: it has no sample of "

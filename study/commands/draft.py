@@ -12,7 +12,7 @@ from study.knobs import Params, Scalar, Section, Value
 from study.metrics import METRICS, available_metrics, lower_is_better
 from study.spec.load import check_and_complete_document
 from study.spec.yaml_document import apply_profile, dump_yaml_flow, parse_study_yaml
-from study.text import shell_command
+from study.text import study_command
 from study.training import augment
 
 if TYPE_CHECKING:
@@ -409,7 +409,7 @@ def draft_study_file(answers: DraftAnswers, file: str, schema: str | None = None
     text = _study_file_template().render(
         schema=schema,
         about=f"{answers.name}: {', '.join(names)} on {data.dataset_title(answers.data_section, facts)}.",
-        **{verb: shell_command(verb, file) for verb in ("plan", "trial", "run")},
+        **{verb: study_command(verb, file) for verb in ("plan", "trial", "run")},
         name=answers.name,
         note=answers.data_comment,
         data={**answers.data_section, "folds": N_FOLDS} if has_folds else answers.data_section,

@@ -24,7 +24,7 @@ from study.spec.objective import Objective
 from study.spec.schema import OBJECTIVE_KEYS, ExportOrigin, SearchOptions
 from study.spec.section_models import default_as_in_file
 from study.spec.trial_sections import train_knobs
-from study.text import shell_command
+from study.text import study_command
 from study.tracking.tracking_state import TrackingState
 
 
@@ -82,8 +82,8 @@ def export_best(
     for path, candidate in zip(paths, candidates, strict=True):
         study = exported_spec(folder, results, candidate, choice)
         file = path.name if path.name.isprintable() else "FILE"
-        trial = shell_command("trial", file, *_trial_fold_option(candidate))
-        head = CONFIGURATION_HEADER.format(study=spec.name, train=shell_command("train", file), trial=trial)
+        trial = study_command("trial", file, *_trial_fold_option(candidate))
+        head = CONFIGURATION_HEADER.format(study=spec.name, train=study_command("train", file), trial=trial)
         if results.reference_as_result:
             head += f"# The result of that study needs no search: {results.reference_as_result.name_in_sentence}.\n"
         head += f"# Chosen by: {' '.join(choice.rule_text(spec).split())}.\n" if goal.has_several_metrics else ""
@@ -114,7 +114,7 @@ def _export_reference(results: Results, reference: FittedReference, out: Path) -
     """Write a reference as a study file of one trial."""
     check_output_path(out)
     searched = results.best
-    train = shell_command("train", out.name if out.name.isprintable() else "FILE")
+    train = study_command("train", out.name if out.name.isprintable() else "FILE")
     number = searched and searched.trial.number
     head = REFERENCE_HEADER.format(study=results.spec.name, words=reference.name_in_sentence, train=train, trial=number)
     write_output(out, head + _reference_spec(results, reference).to_yaml())
@@ -176,7 +176,7 @@ def exported_spec(folder: StudyFolder, results: Results, candidate: Candidate, c
         rule = f"the samples of all {spec.folds} folds together, on {seeds} fresh seeds"
         chosen = [metrics_at_chosen_epoch(spec.objective, trial)["epoch"] or 0 for trial in candidate.confirm_trials]
         values = {**values, "epoch": round(statistics.median(chosen))}
-    rule += "" if spec.objective.window is None else f", each {chosen_epoch_text(spec.objective)}"
+    rule += "" if spec.objective.epoch_window is None else f", each {chosen_epoch_text(spec.objective)}"
     labels = spec.labels_of_params(candidate.trial.params)
     runs = TrackingState.load(folder.tracking_state_file, folder.tracking_uri).runs
     origin: ExportOrigin = {

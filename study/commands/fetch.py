@@ -19,7 +19,7 @@ from study.home.record import StudyRecord
 from study.ranking import Results
 from study.spec.load import check_study_name
 from study.spec.yaml_document import dump_yaml, read_study_file
-from study.text import shell_command
+from study.text import study_command
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def fetch_study(home: Home, name: str, address: str, models: bool = False, renam
     except LedgerMismatchError as error:
         raise UserError(
             f"{local}: {error} in {home.path}, and {name} at {address} goes on otherwise. "
-            f"Beside it: {shell_command('fetch', name, '--address', address, '--name', f'{local}-2')}"
+            f"Beside it: {study_command('fetch', name, '--address', address, '--name', f'{local}-2')}"
         ) from None
     except OSError as error:
         if find_disk_error(error):
@@ -104,7 +104,7 @@ def _known_origin(home: Home, folder: StudyFolder, name: str) -> FetchOrigin | N
     if known is None or known.name != name:
         return None
     if ledger.is_driver_running(folder.ledger_file):
-        raise UserError(f"{folder.name}: runs here. Its state: {shell_command('status', folder.name)}")
+        raise UserError(f"{folder.name}: runs here. Its state: {study_command('status', folder.name)}")
     return known
 
 
@@ -128,7 +128,7 @@ def _outcome_if_name_is_taken(
     known = read_fetch_origin(folder)
     came = f"was fetched, by the name {known.name}" if known else "was not fetched"
     what = "the same study, which went on otherwise," if is_same else "another study of that name"
-    again = shell_command("fetch", name, "--address", address, "--name", f"{folder.name}-2")
+    again = study_command("fetch", name, "--address", address, "--name", f"{folder.name}-2")
     raise UserError(f"{folder.name}: {what} is in {home.path}, it {came}. Beside it: {again}")
 
 
@@ -175,7 +175,7 @@ def check_not_running_at_origin(folder: StudyFolder) -> None:
     except UserError:  # no answer: what was known at the fetch counts
         pass
     if runs:
-        stop = shell_command("stop", known.name, "--address", known.address)
+        stop = study_command("stop", known.name, "--address", known.address)
         raise UserError(
             f"{folder.name}: runs at {known.address} {at}. To go on with it here, stop it there: "
             f"{stop}, and bring the rest: {known.fetch_command(folder.name)}"
@@ -203,7 +203,7 @@ def fetch_outcome_lines(done: FetchOutcome) -> list[str]:
     if done.untracked_reason:
         lines.append(f"not everything is in MLflow: {done.untracked_reason}")
     here = ["--address", "local"] if os.environ.get("STUDY_ADDRESS") else []
-    return [*lines, f"what it says: {shell_command('report', name, *here)}"]
+    return [*lines, f"what it says: {study_command('report', name, *here)}"]
 
 
 def fetch_outcome_to_dict(done: FetchOutcome) -> dict[str, object]:

@@ -19,7 +19,7 @@ from study.spec.load import check_study_name
 from study.spec.schema import OBJECTIVE_KEYS, ExportOrigin, SearchOptions
 from study.spec.stage_seeds import N_FINAL_SEEDS, final_seeds
 from study.spec.study_spec import PLACEMENT_KEYS
-from study.text import shell_command
+from study.text import study_command
 from study.trained.model_files import find_model
 from study.training.config import MAX_SEED, depends_on_epoch_count
 
@@ -120,7 +120,7 @@ def check_has_result(home: Home, name: str) -> None:
     }
     if found := remedies.get(StudyRecord.load(folder.ledger_file).state):
         state, command = found
-        raise UserError(f"{name}: {state} and has no result yet: {shell_command(*command)}")
+        raise UserError(f"{name}: {state} and has no result yet: {study_command(*command)}")
 
 
 def export_baseline_spec(home: Home, name: str, changes: Sequence[str] = ()) -> StudySpec:
@@ -138,7 +138,7 @@ def export_baseline_spec(home: Home, name: str, changes: Sequence[str] = ()) -> 
     spec = load_study(file, changes, name=folder.name if folder else None, one_trial=True)
     if spec.search.baseline is None:
         found_by = (spec.origin or {}).get("study")
-        hint = f", as {shell_command('train', found_by, '--baseline')}" if found_by else ""
+        hint = f", as {study_command('train', found_by, '--baseline')}" if found_by else ""
         raise UserError(f"{name}: has no search.baseline. --baseline takes the name or file of a study with one{hint}")
     origin: ExportOrigin = {"format": EXPORT_FORMAT_VERSION, "study": spec.name, "baseline": True}
     if labels := spec.labels_of_params(spec.search.baseline):
@@ -268,7 +268,7 @@ def final_training_spec(
         of_folds = {"folds": "one", "confirm": search.confirm.model_copy(update={"folds": "all"})}
         search = search.model_copy(update=of_folds)
     train = {**spec.base["train"], "with_val": with_val}
-    if spec.folds is not None and spec.objective.window is not None and not depends_on_epoch_count(spec.base):
+    if spec.folds is not None and spec.objective.epoch_window is not None and not depends_on_epoch_count(spec.base):
         asked = any(change.startswith("train.epochs=") for change in origin.get("changed", ()))
         train["epochs"] = train["epochs"] if asked else origin.get("epoch", train["epochs"])
     base = {**spec.base, "train": train}
@@ -309,7 +309,7 @@ def create_or_extend_training(home: Home, spec: StudySpec, function: bytes | Non
 
 def _model_usage_text(spec: StudySpec) -> str:
     """Return how a final training's models classify; empty where they do not."""
-    return f". To use it: {shell_command('predict', spec.name)} INPUTS" if spec.has_models_that_predict else ""
+    return f". To use it: {study_command('predict', spec.name)} INPUTS" if spec.has_models_that_predict else ""
 
 
 def seeds_of_training(existing: StudySpec, spec: StudySpec, place: str) -> tuple[int, ...]:
@@ -373,7 +373,7 @@ def _find_description(home: Home, model: str, seed: int | None) -> Path:
     spec = results.spec
     if spec.final_seeds is None:
         raise UserError(
-            f"{model}: is a search, models come from final trainings: {shell_command('train', folder.name)}. The "
+            f"{model}: is a search, models come from final trainings: {study_command('train', folder.name)}. The "
             "weights in its folder are of trials on fresh seeds, for the study itself to measure the test split with"
         )
     if spec.training_function:

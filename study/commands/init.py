@@ -16,7 +16,7 @@ from study.data.image_files import IMAGE_SUFFIXES, MIN_SIDE_PIXELS
 from study.data.label_files import is_hidden_path
 from study.data.positive_class import guess_positive_class_name, positive_class_name
 from study.data.sets import image_folder
-from study.data.table_findings import WITHOUT_KEY, WORD_COLUMNS_KEY, ColumnFinding
+from study.data.table_findings import LEFT_OUT_KEY, WORD_COLUMNS_KEY, ColumnFinding
 from study.data.table_format import TABLE_SUFFIXES
 from study.errors import NAMES_COMMAND, UserError, did_you_mean_path, suggest_or_list
 from study.files import check_output_path, write_output
@@ -337,7 +337,7 @@ def _own_data_section(path_text: str, flags: InitOptions, asker: AnswerSource) -
     columns = [str(name) for name in rows.columns]
 
     def check_column(column: str) -> None:
-        user_data.split_column_names(column, columns, table)
+        user_data.parse_column_names(column, columns, table)
 
     listing = f"({list_few_names(columns)})"
     if place.is_dir():
@@ -365,7 +365,7 @@ def _own_data_section(path_text: str, flags: InitOptions, asker: AnswerSource) -
     if bias in ("", "none"):
         return section
     section["bias"] = bias
-    if without := int((rows[user_data.split_column_names(bias, columns, table)] == "").any(axis=1).sum()):
+    if without := int((rows[user_data.parse_column_names(bias, columns, table)] == "").any(axis=1).sum()):
         section["bias_gaps"] = "unknown"
         gaps = f"{without} of {len(rows)} rows have no bias label"
         asker.print_line(f"bias_gaps: unknown: {gaps}; they stay, it is guessed")
@@ -479,7 +479,7 @@ def _fit_answers_to_images(answers: draft.DraftAnswers) -> draft.DraftAnswers:
 
 def _schema_path(file: Path) -> str | None:
     """Return the schema's path for an editor: relative to the file if both are in one project, else absolute."""
-    schema = (yaml_document.shipped_files_folder() / SCHEMA_FILE_NAME).resolve()
+    schema = (yaml_document.shipped_studies_folder() / SCHEMA_FILE_NAME).resolve()
     if not schema.is_file():
         return None
     folder = file.absolute().parent.resolve()
@@ -541,7 +541,7 @@ def _split_column_texts(texts: Sequence[str], names: Sequence[str]) -> list[str]
 def _options_to_add(asked: Sequence[ColumnFinding]) -> str:
     """Return the options that decide what was asked, to be added to the command."""
     keys = table_findings.remedy_values_by_key(asked)
-    without = keys.pop(WITHOUT_KEY, ())
+    without = keys.pop(LEFT_OUT_KEY, ())
     together = [",".join(plain)] if (plain := [name for name in without if "," not in name]) else []
     texts = [f"--without {shlex.quote(text)}" for text in [*together, *(name for name in without if "," in name)]]
     texts += [_option_for_key(key, values) for key, values in keys.items()]
@@ -568,7 +568,7 @@ def _ask_key(section: Section, key: str, values: Sequence[str], asker: AnswerSou
         if answer not in ("", "none"):
             given = with_data_assignments(others, [f"{key}={answer}"])
             there = label_files.read_column_names(path, table_format.format_from_keys(section))
-            label_files.check_columns_exist(there, text_list(given, name) if key == WITHOUT_KEY else (), path)
+            label_files.check_columns_exist(there, text_list(given, name) if key == LEFT_OUT_KEY else (), path)
 
     answer = asker(key, None, f"{key}, or none", default, check)
     return dict(section) if answer in ("", "none") else with_data_assignments(others, [f"{key}={answer}"])
@@ -589,8 +589,8 @@ def ask_missing_values(section: Section, flag: str | None, asker: AnswerSource) 
     path = label_files.find_user_path(str(section["path"]))
     rows = label_files.read_user_table(path, section)
     named = section.get("bias")
-    bias = user_data.split_column_names(named if isinstance(named, str) else None, rows.columns, path)
-    target = user_data.split_column_names(str(section["target"]), rows.columns, path)
+    bias = user_data.parse_column_names(named if isinstance(named, str) else None, rows.columns, path)
+    target = user_data.parse_column_names(str(section["target"]), rows.columns, path)
     inputs = rows.drop(columns={*bias, *text_list(section, "without")} - {*target})
     gaps = inputs.isna() | inputs.isin([math.inf, -math.inf])
     incomplete = int(gaps.any(axis=1).sum())
@@ -619,7 +619,7 @@ changes how frequent the classes are."""
 def _uneven_gaps_warning(gaps: "pd.Series[bool]", classes: "pd.DataFrame") -> str:
     """Return a warning with the shares of incomplete rows of two classes where these differ much, else nothing."""
     shares = gaps.groupby([classes[name] for name in classes]).mean().sort_values()
-    are_few = 2 <= len(shares) <= user_data.MAX_GROUP_CODES
+    are_few = 2 <= len(shares) <= user_data.MAX_DISTINCT_CODES
     if not are_few or shares.iloc[-1] - shares.iloc[0] < MIN_UNEVEN_GAPS_DIFFERENCE:
         return ""
     least, most = (f"{100 * share:.0f}% of {name}" for name, share in shares.iloc[[0, -1]].items())

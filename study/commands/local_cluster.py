@@ -12,7 +12,7 @@ from study.cluster.local import MLFLOW_USER, LocalCluster, LocalClusterState, Pr
 from study.commands.progress import clock_text
 from study.errors import UserError
 from study.home.folder import Home
-from study.text import shell_command
+from study.text import study_command
 from study.tracking.connection import prepare_mlflow_database
 from study.tracking.mlflow_urls import experiments_page_url
 from study.upstream.environment import KEEP_LOOPBACK_VARIABLES
@@ -125,7 +125,7 @@ def cluster_status_lines(cluster: LocalClusterState) -> list[str]:
         "in a shell:",
     ]
     lines += [f"  export {key}={value}" for key, value in _shell_variables(cluster).items()]
-    lines.append(f"  {shell_command('submit', 'quickstart', '--name', 'there', '--follow')}")
+    lines.append(f"  {study_command('submit', 'quickstart', '--name', 'there', '--follow')}")
     return [*lines, "", "its end: study cluster down"]
 
 

@@ -330,7 +330,7 @@ def plan_budget(spec: StudySpec) -> Budget:
     seeds = len(spec.runs_of_configuration())
     baseline = int(search.baseline is not None)
     confirm = count_confirm_trials(spec, search.confirm, spec.n_configurations)
-    reported = [f"val/{name}" for name in spec.available_metrics[0]]
+    reported = [f"val/{name}" for name in spec.metrics_by_data_set[0]]
     others = list(spec.incumbents)
     if search.baseline is not None:
         others = [params for params in others if not are_same_configuration(params, search.baseline)]
@@ -349,7 +349,7 @@ def plan_budget(spec: StudySpec) -> Budget:
             "rule": most,
         },
         spec.folds,
-        spec.margin_rule,
+        spec.margin_rule_text,
         list(requested_reference_names(spec)),
         search.confirm.front if search.confirm.top and spec.objective.has_several_metrics else None,
         {"most": most, "expected": expected},

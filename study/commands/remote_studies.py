@@ -19,7 +19,7 @@ from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.spec import StudySpec
-from study.text import format_time, print_text, shell_command
+from study.text import format_time, print_text, study_command
 
 MAX_REASON_CHARACTERS = 300
 """Characters of a job's message that are shown; Ray appends the end of its log to it."""
@@ -123,13 +123,13 @@ def driver_end_lines(address: str, job: DriverJob) -> list[str]:
     name, there = job.study, ("--address", address)
     lines = [f"{name}: job {job.id} {job.state}"]
     if job.state == "succeeded":
-        lines.append(f"report     {shell_command('report', name, *there)}")
+        lines.append(f"report     {study_command('report', name, *there)}")
         if job.driver_kind == FINAL_TRAINING_DRIVER:
-            lines.append(f"models     {shell_command('fetch', name, '--models', *there)}")
-            lines.append(f"           then, for files of this machine: {shell_command('predict', name, 'INPUTS')}")
+            lines.append(f"models     {study_command('fetch', name, '--models', *there)}")
+            lines.append(f"           then, for files of this machine: {study_command('predict', name, 'INPUTS')}")
         else:
-            lines.append(f"best       {shell_command('export', name, '-o', BEST_FILE_NAME, *there)}")
-            lines.append(f"all of it  {shell_command('fetch', name, *there)}")
+            lines.append(f"best       {study_command('export', name, '-o', BEST_FILE_NAME, *there)}")
+            lines.append(f"all of it  {study_command('fetch', name, *there)}")
         # it reads a model and files of this machine
         aside = ", predict aside," if job.driver_kind == FINAL_TRAINING_DRIVER else ""
         take = f"Commands that the log proposes{aside} take"
@@ -138,7 +138,7 @@ def driver_end_lines(address: str, job: DriverJob) -> list[str]:
         return [*lines, f"{take} --address {address} as well; or once: export STUDY_ADDRESS={shlex.quote(address)}"]
     if job.state == "failed" and job.command_exit_status == UserError.exit_status:
         return lines
-    return [*lines, f"go on with it: {shell_command('resume', name, *there)}"]
+    return [*lines, f"go on with it: {study_command('resume', name, *there)}"]
 
 
 def remote_deletion_sentence(jobs: JobClient, name: str) -> str:
@@ -271,7 +271,7 @@ class RemoteStudies:
     def studies_table(self, rows: Sequence[StudyRow]) -> str:
         """Format the rows of `list_rows` as a table for people."""
         if not rows:
-            first = shell_command("submit", "quickstart", "--address", self.address)
+            first = study_command("submit", "quickstart", "--address", self.address)
             return f"no studies at {self.address}; a first one: {first}"
         lines = [status.studies_table(self._mirror.home, rows)]
         if forgotten := [row["name"] for row in rows if row["job"] is None]:
@@ -295,13 +295,13 @@ class RemoteStudies:
         folder, address = self._mirror.home.find_study(name), ("--address", self.address)
         state = StudyRecord.load(folder.ledger_file).state
         return (
-            f"{name} was {state} on {known.download_time_text}: {shell_command('report', name, *address)}. "
+            f"{name} was {state} on {known.download_time_text}: {study_command('report', name, *address)}. "
             f"Its ledger: {known.folder}/ledger.jsonl on {known.host}. On a head that runs, this goes on with it: "
-            f"{shell_command('submit', folder.spec_file, *address)}"
+            f"{study_command('submit', folder.spec_file, *address)}"
         )
 
     def _no_such_study_error(self, name: str, jobs: Sequence[DriverJob]) -> UserError:
-        names, look = sorted({job.study for job in jobs}), shell_command("fetch", name, "--address", self.address)
+        names, look = sorted({job.study for job in jobs}), study_command("fetch", name, "--address", self.address)
         here = "This home has one: --address local. " if Home.locate().study_or_none(name) else ""
         return UserError(
             f"{name}: no such study at {self.address}. {did_you_mean(name, names)}There: {', '.join(names) or 'none'}. "
@@ -320,7 +320,7 @@ def export_from_cluster(address: str, name: str) -> Path | None:
     if results.spec.final_seeds is not None:
         return None
     if results.record.state != "complete" or results.best is None:
-        so_far = shell_command("export", name, "-o", BEST_FILE_NAME, "--address", address)
+        so_far = study_command("export", name, "-o", BEST_FILE_NAME, "--address", address)
         how = f". The best so far: {so_far}" if results.best else ""
         raise UserError(f"{name}: is {results.record.state} on the cluster, not complete{how}")
     export_configurations.export_best(folder, results, folder.best_file)

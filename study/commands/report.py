@@ -13,7 +13,7 @@ from study.home import ledger
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.text import shell_command
+from study.text import study_command
 from study.tracking.tracking_state import replace_study_artifacts
 
 MAX_WATCH_CPU_SHARE = 0.05
@@ -85,7 +85,7 @@ def _check_report_folder(name: str, out: Path) -> None:
     try:
         check_output_path(out / "report.html")
     except UserError as error:
-        raise UserError(f"{error}. Another folder: {shell_command('report', name, '-o', 'DIR')}") from None
+        raise UserError(f"{error}. Another folder: {study_command('report', name, '-o', 'DIR')}") from None
 
 
 def rule_pick_rows(home: Home, name: str) -> list[dict[str, object]]:

@@ -20,7 +20,7 @@ from study.ranking.chosen_epoch import BestEpochTracker
 from study.spec import StudySpec
 from study.training.device import describe_device, resolve_device
 from study.training.diverged import DivergedError
-from study.training.function_loading import function_frames, function_line
+from study.training.function_loading import function_error_location, traceback_from_function
 from study.training.function_trial import FunctionTrial
 from study.training.gpu_errors import NoDeviceError
 from study.training.trial import Trial
@@ -122,7 +122,7 @@ class SingleTrial:
             UserError: the trial diverged, or its function raised something, whose traceback is printed.
         """
         spec = self._spec
-        choice = BestEpochTracker(spec.objective) if spec.objective.window is not None else None
+        choice = BestEpochTracker(spec.objective) if spec.objective.epoch_window is not None else None
         try:
             for epoch, metrics in enumerate(self._trial.train_epochs(choice=choice), start=1):
                 yield {"epoch": epoch, **metrics}
@@ -131,9 +131,9 @@ class SingleTrial:
         except Exception as error:
             if spec.training_function is None or isinstance(error, UserError):
                 raise
-            traceback.print_exception(type(error), error, function_frames(error))
+            traceback.print_exception(type(error), error, traceback_from_function(error))
             raise UserError(
-                f"{function_line(error) or spec.training_function}: {type(error).__name__}: {error}"
+                f"{function_error_location(error) or spec.training_function}: {type(error).__name__}: {error}"
             ) from None
 
 

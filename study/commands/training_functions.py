@@ -29,10 +29,10 @@ FUNCTION_CHECK_PROGRAM = """
 import os
 function, where, answer = json.loads(sys.argv[1])
 from study.errors import UserError
-from study.training.function_loading import FUNCTION_ARGUMENTS, takes_optional_argument, load_function
+from study.training.function_loading import ALLOWED_ARGUMENTS, takes_optional_argument, load_function
 try:
     loaded = load_function(function, where)
-    told = {"takes": [name for name in FUNCTION_ARGUMENTS if takes_optional_argument(loaded, name)]}
+    told = {"takes": [name for name in ALLOWED_ARGUMENTS if takes_optional_argument(loaded, name)]}
 except UserError as error:
     told = {"error": str(error)[:5000]}  # a pipe that nobody reads meanwhile takes 64 KiB
 os.write(answer, json.dumps(told).encode())
@@ -41,7 +41,7 @@ os._exit(0)
 
 
 def accepted_arguments(function: str, where: str) -> list[str]:
-    """Return which of `study.training.function_loading.FUNCTION_ARGUMENTS` a function takes.
+    """Return which of `study.training.function_loading.ALLOWED_ARGUMENTS` a function takes.
 
     It is loaded and checked in a separate process: importing its module may change anything in the process that does
     it, and log to MLflow.

@@ -112,12 +112,12 @@ class DatasetModule(Protocol):
         """Read its splits, which are then kept on disk."""
 
 
-def _catalogue_entries() -> Mapping[str, Any]:
+def _builtin_datasets() -> Mapping[str, Any]:
     rows = [module.SETS for module in find_modules("study.data.sets", "SETS").values()]
     return dict(ChainMap(find_modules("study.data.sets", "Options"), *rows))
 
 
-CATALOGUE = Catalogue("study.data", ("Options", "describe"), "study.data.sets", _catalogue_entries)
+CATALOGUE = Catalogue("study.data", ("Options", "describe"), "study.data.sets", _builtin_datasets)
 
 
 def dataset_names() -> list[str]:

@@ -39,7 +39,7 @@ DIGESTS_FILE = "digests-of-files.sqlite"
 again. Where that folder cannot be written, files are read each time.
 """
 
-RACY_INTERVAL_S = 2.0
+FILE_TIME_RESOLUTION_S = 2.0
 """Seconds within which a file may be written twice and have the same state."""
 
 READ_BLOCK_BYTES = 1 << 20
@@ -67,7 +67,7 @@ def hash_files(files: Sequence[Path]) -> list[str]:
             blocks = [new[start : start + FILES_PER_BATCH] for start in range(0, len(new), FILES_PER_BATCH)]
             read = {name: found for block in pool.map(_hash_each_file, blocks) for name, found in block.items()}
         known |= read
-        settled = began - int(RACY_INTERVAL_S * 1e9)
+        settled = began - int(FILE_TIME_RESOLUTION_S * 1e9)
         # a file that was written while it was read has another state now, so its entry is never found
         _store_hashes({name: (states[name], read[name]) for name in new if read[name] and states[name][2] < settled})
     return [known.get(name, "") for name in names]
@@ -204,7 +204,7 @@ def open_one_table_database(place: Path, table: str, timeout: float) -> sqlite3.
 
 def _look_up_hashes(states: Mapping[str, FileState]) -> dict[str, str]:
     """Look up the hashes of files in these states."""
-    names, known = {_hash_key(name, state): name for name, state in states.items()}, {}
+    names, known = {_hash_cache_key(name, state): name for name, state in states.items()}, {}
     keys = list(names)
     try:
         with closing(_digest_database()) as database:
@@ -222,7 +222,7 @@ def _look_up_hashes(states: Mapping[str, FileState]) -> dict[str, str]:
 
 def _store_hashes(found: Mapping[str, tuple[FileState, str]]) -> None:
     """Store hashes for the next time, by each file's state before it was read."""
-    rows = [(_hash_key(name, state), digest) for name, (state, digest) in found.items()]
+    rows = [(_hash_cache_key(name, state), digest) for name, (state, digest) in found.items()]
     try:
         with closing(_digest_database()) as database, database:
             database.executemany("INSERT OR REPLACE INTO digests VALUES (?, ?)", rows)
@@ -230,7 +230,7 @@ def _store_hashes(found: Mapping[str, tuple[FileState, str]]) -> None:
         pass
 
 
-def _hash_key(name: str, state: FileState) -> str:
+def _hash_cache_key(name: str, state: FileState) -> str:
     """Write a file and its state as text that SQLite can hold."""
     return json.dumps([name, *state])
 
@@ -249,11 +249,11 @@ def check_splits_fit_facts(name: str, facts: Facts, splits: Mapping[str, Split],
     if set(splits) != set(facts.splits):
         raise UserError(f"{where}: has the splits {', '.join(splits)}, {', '.join(facts.splits)} are needed")
     for split_name, split in splits.items():
-        if problem := _split_problem(facts, split_name, split):
+        if problem := _why_split_misfits(facts, split_name, split):
             raise UserError(f"{where}: split {split_name}: {problem}")
 
 
-def _split_problem(facts: Facts, name: str, split: Split) -> str | None:
+def _why_split_misfits(facts: Facts, name: str, split: Split) -> str | None:
     count, bias_classes = len(split), facts.facts_of_split(name).bias_classes
     if count == 0:
         return "is empty; the files are not complete, or the options leave nothing for it"

@@ -63,7 +63,7 @@ def warnings_from_counts(counts: DatasetCounts, *, has_folds: bool = False) -> l
     del others["train"]
     if has_folds:
         train = _add_counts(train, others.pop("val"))
-    found = [*_bias_warnings(counts, train)]
+    found = [*_uninformative_bias_warnings(counts, train)]
     for name, split in others.items():
         found += _unseen_in_training_warnings(counts, train, name, split)
     return [*found, *(_single_sample_warnings(counts, train) if has_folds else ())]
@@ -96,7 +96,7 @@ def _single_sample_warnings(counts: DatasetCounts, pool: SplitCounts) -> Iterato
         )
 
 
-def _bias_warnings(counts: DatasetCounts, train: SplitCounts) -> Iterator[str]:
+def _uninformative_bias_warnings(counts: DatasetCounts, train: SplitCounts) -> Iterator[str]:
     """Yield why nothing can be told of the bias: it has one value, copies the class, or no training sample has one."""
     names, cells = counts.bias_names, train.cells
     if names and len(names) == 1:

@@ -19,13 +19,13 @@ class _ArrayUnpickler(pickle.Unpickler):
     """Unpickler that builds only plain values and numpy arrays, so that no code in a file runs."""
 
     def find_class(self, module: str, name: str) -> Any:
-        allowed = {"_reconstruct": np._core.multiarray._reconstruct, "ndarray": np.ndarray, "dtype": _array_dtype}  # type: ignore[attr-defined]
+        allowed = {"_reconstruct": np._core.multiarray._reconstruct, "ndarray": np.ndarray, "dtype": _unpickle_dtype}  # type: ignore[attr-defined]
         if module.split(".")[0] == "numpy" and name in allowed:
             return allowed[name]
         raise pickle.UnpicklingError(f"it asks for {module}.{name}, which a batch of CIFAR does not need")
 
 
-def _array_dtype(kind: Any, *_: Any) -> np.dtype[Any]:
+def _unpickle_dtype(kind: Any, *_: Any) -> np.dtype[Any]:
     """Build the type of an array; old pickles give `align` as a number, which numpy no longer accepts."""
     return np.dtype(kind)
 

@@ -18,7 +18,7 @@ from study.data import label_files
 from study.errors import UserError
 from study.text import quoted
 
-CONDITION_FILE_FORM = "An .npz with `keys` (N,) and `values` (N, K) is needed"
+CONDITION_FILE_HINT = "An .npz with `keys` (N,) and `values` (N, K) is needed"
 
 
 def expected_vector_width(path_text: str) -> int:
@@ -38,7 +38,7 @@ def read_vector_width(path: Path) -> int:
         reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape = reader(file)[0]
     if len(shape) != 2 or not shape[1]:
-        raise UserError(f"{path}: `values` has the shape {shape}. {CONDITION_FILE_FORM}")
+        raise UserError(f"{path}: `values` has the shape {shape}. {CONDITION_FILE_HINT}")
     return int(shape[1])
 
 
@@ -52,10 +52,10 @@ def read_condition_vectors(path: Path, names: Sequence[str]) -> NDArray[np.float
     with _refuse_unreadable(path), np.load(path, allow_pickle=False) as file:
         keys, values = file["keys"], file["values"]
     if keys.ndim != 1 or len(keys) != len(values):
-        raise UserError(f"{path}: `keys` has the shape {keys.shape}, `values` {values.shape}. {CONDITION_FILE_FORM}")
+        raise UserError(f"{path}: `keys` has the shape {keys.shape}, `values` {values.shape}. {CONDITION_FILE_HINT}")
     if values.dtype.kind not in "fiu":
         raise UserError(
-            f"{path}: `values` is of type {values.dtype}, floats or integers are needed. {CONDITION_FILE_FORM}"
+            f"{path}: `values` is of type {values.dtype}, floats or integers are needed. {CONDITION_FILE_HINT}"
         )
     places = {str(key): place for place, key in enumerate(keys.tolist())}
     if len(places) < len(keys):
@@ -86,4 +86,4 @@ def _refuse_unreadable(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise UserError(f"{path}: not readable: {error}. {CONDITION_FILE_FORM}") from None
+        raise UserError(f"{path}: not readable: {error}. {CONDITION_FILE_HINT}") from None

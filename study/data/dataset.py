@@ -220,7 +220,7 @@ def fingerprint_of_splits(splits: Mapping[str, Split]) -> str:
     return digest.hexdigest()[:16]
 
 
-class Shortcut(TypedDict):
+class ShortcutColumn(TypedDict):
     """An input that goes with the class, as a ledger has it.
 
     Attributes:
@@ -250,7 +250,7 @@ class DatasetSummary(TypedDict):
     shape: NotRequired[list[int]]
     rows: dict[str, Annotated[int, Ge(0)]]
     telling: NotRequired[list[str]]
-    shortcut: NotRequired[Shortcut]
+    shortcut: NotRequired[ShortcutColumn]
     sources: list[str]
 
 

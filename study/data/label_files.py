@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from study.data import table_format
 from study.data.source import data_root
-from study.data.table_format import ALL_DETECTED, PLAIN_CSV, TABLE_SUFFIXES, TableFormat, to_plain_number
+from study.data.table_format import PLAIN_CSV_FORMAT, TABLE_SUFFIXES, UNKNOWN_FORMAT, TableFormat, to_plain_number
 from study.errors import UserError, closest_spellings, did_you_mean, did_you_mean_path
 from study.knobs import Section, text_list
 from study.text import list_few_names, quoted, unescape_formula
@@ -167,7 +167,7 @@ def check_file_names(names: Iterable[str], path: Path, column: str) -> None:
 
 
 def read_table_as_text(
-    path: Path, columns: Sequence[str] = (), known: TableFormat = PLAIN_CSV, **options: Any
+    path: Path, columns: Sequence[str] = (), known: TableFormat = PLAIN_CSV_FORMAT, **options: Any
 ) -> "pd.DataFrame":
     """Read a table as text, '' where a value is missing.
 
@@ -186,7 +186,7 @@ def read_table_as_text(
 
 
 def read_label_table(
-    path: Path, columns: Sequence[str] = (), marks: Sequence[str] = (), known: TableFormat = ALL_DETECTED
+    path: Path, columns: Sequence[str] = (), marks: Sequence[str] = (), known: TableFormat = UNKNOWN_FORMAT
 ) -> "pd.DataFrame":
     """Read a table by `read_table_as_text`, with '' also where one of `MISSING_MARKS` or of `marks` stands."""
     return blank_missing_marks(read_table_as_text(path, columns, known), marks).fillna("")
@@ -205,7 +205,7 @@ def read_user_table(path: Path, section: Section, dtype: Mapping[str, type] | No
     return blank_missing_marks(rows, marks)
 
 
-def read_typed_table(path: Path, known: TableFormat = ALL_DETECTED, **options: Any) -> "pd.DataFrame":
+def read_typed_table(path: Path, known: TableFormat = UNKNOWN_FORMAT, **options: Any) -> "pd.DataFrame":
     """Read a table with the types that pandas gives its columns; raises as `read_table_as_text`."""
     import pandas as pd
 
@@ -230,7 +230,7 @@ def _parse_other_decimal_mark(column: "pd.Series", decimal: str | None) -> "pd.S
     if pd.api.types.is_numeric_dtype(column) or not all(isinstance(cell, str) for cell in column.dropna()):
         return None
     texts = column.str.strip()
-    mark = table_format.decimal_of_column(texts.dropna().unique())
+    mark = table_format.decimal_mark_of(texts.dropna().unique())
     if mark in (None, decimal):
         return None
     numbers = pd.to_numeric(
@@ -239,7 +239,7 @@ def _parse_other_decimal_mark(column: "pd.Series", decimal: str | None) -> "pd.S
     return numbers if numbers.count() == column.count() else None
 
 
-def read_column_names(path: Path, known: TableFormat = ALL_DETECTED) -> list[str]:
+def read_column_names(path: Path, known: TableFormat = UNKNOWN_FORMAT) -> list[str]:
     """Read the names of a table's columns as `read_typed_table` gives them; raises as `read_table_as_text`."""
     return [str(name) for name in _read_data_frame(path, known, nrows=0).columns]
 
@@ -282,7 +282,7 @@ def blank_missing_marks(rows: "pd.DataFrame", marks: Sequence[str]) -> "pd.DataF
     return rows.assign(**{name: rows[name].mask(cells) for name, cells in absent.items() if cells.any()})
 
 
-def read_header(path: Path, known: TableFormat = ALL_DETECTED) -> list[str]:
+def read_header(path: Path, known: TableFormat = UNKNOWN_FORMAT) -> list[str]:
     """Read the names of a table's columns as they are in the file.
 
     pandas renames those of a CSV that are there twice or have no name.
@@ -364,7 +364,7 @@ def is_parquet(path: Path) -> bool:
     return path.suffix.lower() in table_format.PARQUET_SUFFIXES
 
 
-def row_location(path: Path, row: int, known: TableFormat = ALL_DETECTED) -> str:
+def row_location(path: Path, row: int, known: TableFormat = UNKNOWN_FORMAT) -> str:
     """Write where a row, counted from 0, is: its line in a CSV, its row in a sheet, else its number.
 
     Args:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-MAX_ROWS, MAX_ROWS_TIMES_CLASSES = 10_000, 500_000
+MAX_TESTED_ROWS, MAX_ROWS_TIMES_CLASSES = 10_000, 500_000
 """Maximum number of rows that are looked at, and of rows times classes."""
 
 MAX_DISCRETE_VALUES = 50
@@ -19,7 +19,7 @@ MAX_DISCRETE_VALUES = 50
 MAX_LEAVES, MIN_LEAF_ROWS = 12, 3
 """Limits of the tree of one column: maximum number of leaves, and least rows of a leaf."""
 
-MIN_ACCURACY, MIN_SKILL = 0.95, 0.8
+MIN_LEAK_ACCURACY, MIN_LEAK_SKILL = 0.95, 0.8
 """Accuracy from which on a column is right in nearly all rows; and the part that it must get right of the rows that the
 most frequent class gets wrong, so that a rare class does not make any column look good.
 """
@@ -27,7 +27,7 @@ most frequent class gets wrong, so that a rare class does not make any column lo
 MIN_BIAS_SKILL = 0.5
 """The same part, of a column of few values that may be a bias: it goes with the class in many rows, not nearly all."""
 
-MAX_ERROR_RATIO = 0.5
+MAX_LEAK_ERROR_RATIO = 0.5
 """A copy of the class has at most this part of the errors of the best other column: several measurements of one thing,
 as of a petal, are each good alone.
 """
@@ -80,7 +80,7 @@ class PredictiveColumn:
     @property
     def is_leak(self) -> bool:
         """Whether it predicts nearly all rows."""
-        return self.accuracy >= MIN_ACCURACY and self.skill >= MIN_SKILL
+        return self.accuracy >= MIN_LEAK_ACCURACY and self.skill >= MIN_LEAK_SKILL
 
     @property
     def has_few_values(self) -> bool:
@@ -109,7 +109,7 @@ def find_predictive_columns(
     if len(codes) < 2 * MAX_LEAVES or count < 2:
         return []
     draw = np.random.default_rng(0)
-    chosen = draw.permutation(len(codes))[: max(2 * MAX_LEAVES, min(MAX_ROWS, MAX_ROWS_TIMES_CLASSES // count))]
+    chosen = draw.permutation(len(codes))[: max(2 * MAX_LEAVES, min(MAX_TESTED_ROWS, MAX_ROWS_TIMES_CLASSES // count))]
     codes, halves = codes[chosen], np.arange(len(chosen)) % 2
     if groups is not None and len(there := np.unique(groups[chosen])) > 1:
         halves = draw.permutation(len(there))[np.searchsorted(there, groups[chosen])] % 2
@@ -126,7 +126,7 @@ def find_predictive_columns(
             for key, other in (others if one.is_leak else judged).items()
             if key != name and not (other.is_leak and np.mean(other.predicted == one.predicted) >= MIN_AGREEMENT)
         ]
-        is_far = len(judged) > 1 and 1 - one.skill <= MAX_ERROR_RATIO * (1 - max(rest, default=0.0))
+        is_far = len(judged) > 1 and 1 - one.skill <= MAX_LEAK_ERROR_RATIO * (1 - max(rest, default=0.0))
         if one.is_leak or (may_be_bias and is_far):
             found.append(replace(one, name=name, stands_out=is_far))
     return sorted(found, key=lambda one: -one.accuracy)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study.data import user_data
-from study.data.table_columns import MISSING_TEXT, column_as_numbers, is_numeric
+from study.data.table_columns import MISSING_CATEGORY, column_as_numbers, is_numeric
 from study.data.table_findings import (
     MISSING_MARKS_KEY,
     WORD_COLUMNS_KEY,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MIN_ROWS = 20
 """Number of rows from which on values that are all different, or in even steps, are no accident."""
 
-MAX_CHANCE_EXPONENT = 20.0
+MAX_BIRTHDAY_EXPONENT = 20.0
 """N whole numbers drawn from R are all different with a chance of about exp(-N^2 / 2R) (the birthday problem). Numbers
 that are all different although this exponent is larger were counted, not measured.
 """
@@ -78,7 +78,7 @@ def _is_row_number(column: "pd.Series") -> bool:
         return True
     extent = float(steps.sum()) + 1
     is_rising = bool((np.diff(values) > 0).all() or (np.diff(values) < 0).all())
-    is_crowded = steps.min() > 0 and len(values) ** 2 / (2 * extent) > MAX_CHANCE_EXPONENT
+    is_crowded = steps.min() > 0 and len(values) ** 2 / (2 * extent) > MAX_BIRTHDAY_EXPONENT
     return bool(steps.min() > 0) and (
         is_named or is_crowded or (is_rising and extent <= MAX_ROW_NUMBER_STEP * len(values))
     )
@@ -101,7 +101,7 @@ many times the usual step between the others it is at least away from them.
 MAX_CATEGORY_CODES, MIN_LARGEST_CATEGORY_CODE = 20, 100
 """Largest number of different whole numbers in a column of codes, and least size of its largest."""
 
-MAX_ZERO_SHARE, MIN_SMALLEST_TO_MEDIAN = 0.5, 0.2
+MAX_ZERO_GAP_SHARE, MIN_SMALLEST_TO_MEDIAN = 0.5, 0.2
 """Largest share of zeros that may be gaps; and the least part of the others' median that the smallest of these has."""
 
 
@@ -134,7 +134,7 @@ def _repeated_id_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
     yield ColumnFinding(name, problem, remedy, "odd", "data.group", (name,))
 
 
-def _value_counts(column: "pd.Series") -> tuple[NDArray[np.float64], NDArray[np.int64]] | None:
+def _count_distinct_numbers(column: "pd.Series") -> tuple[NDArray[np.float64], NDArray[np.int64]] | None:
     """Count each different number of a column; None for words, infinite numbers, or fewer than 3 different ones."""
     if not is_numeric(column):
         return None
@@ -144,7 +144,7 @@ def _value_counts(column: "pd.Series") -> tuple[NDArray[np.float64], NDArray[np.
 
 def _sentinel_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
     """Find a number at either end that may stand for a missing value: it is frequent, and far from all others."""
-    found = _value_counts(column)
+    found = _count_distinct_numbers(column)
     if found is None:
         return
     values, counts = found
@@ -168,7 +168,7 @@ def _sentinel_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
     others = values[1:]
     is_rare = (
         values[0] == 0
-        and MIN_SENTINEL_ROWS <= counts[0] < MAX_ZERO_SHARE * counts.sum()
+        and MIN_SENTINEL_ROWS <= counts[0] < MAX_ZERO_GAP_SHARE * counts.sum()
         and len(others) >= MAX_CATEGORY_CODES
     )
     if is_rare and others[0] >= max(
@@ -179,7 +179,7 @@ def _sentinel_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
 
 
 def _category_code_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
-    found = _value_counts(column)
+    found = _count_distinct_numbers(column)
     if found is None:
         return
     values, counts = found
@@ -209,7 +209,7 @@ def _date_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
         yield leave_out_finding(str(column.name), problem, "odd")
 
 
-MISSING_WORDS = frozenset(
+LIKELY_MISSING_WORDS = frozenset(
     ("?", "??", "-", "--", "---", ".", "..", "n.a.", "N.A.", "na", "n/k", "*", "#NULL!", "#VALUE!")
 )
 """Words that people and programs write for a missing value, besides those of `label_files.MISSING_MARKS`."""
@@ -217,7 +217,7 @@ MISSING_WORDS = frozenset(
 
 def _missing_word_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
     """Find words that look like a missing value."""
-    if there := [] if is_numeric(column) else sorted({*column.unique()} & MISSING_WORDS):
+    if there := [] if is_numeric(column) else sorted({*column.unique()} & LIKELY_MISSING_WORDS):
         counts = [f"{quoted(word)} ({int((column == word).sum())} rows)" for word in there]
         problem = f"has the words {list_few_names(counts)}"
         yield _finding_with_remedy_key(column, problem, "If they mean a missing value", MISSING_MARKS_KEY, *there)
@@ -323,6 +323,6 @@ def inputs_as_numbers(
             found[name] = column_as_numbers(rows[name])
             continue
         place = pd.factorize(rows[name])[0].astype(np.float64)
-        found[name] = np.where((place < 0) | (rows[name] == MISSING_TEXT), np.nan, place)
+        found[name] = np.where((place < 0) | (rows[name] == MISSING_CATEGORY), np.nan, place)
         words.append(name)
     return found, words

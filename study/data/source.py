@@ -15,7 +15,7 @@ def data_roots() -> list[Path]:
     They are `STUDY_DATA`, `~/.cache/study`, and `.cache/study` in the home of studies.
     """
     given, own = os.environ.get("STUDY_DATA"), Path(writable_folders.CACHE_FOLDER_NAME, "study")
-    usual = [Path(os.path.expanduser("~"), own), writable_folders.home_path() / own]
+    usual = [Path(os.path.expanduser("~"), own), writable_folders.study_home_path() / own]
     return list(dict.fromkeys([*([Path(os.path.expanduser(given))] if given else []), *usual]))
 
 

@@ -13,8 +13,8 @@ from study.data import label_files
 from study.data.label_files import FLOAT32_MAX
 from study.data.positive_class import guess_positive_class_name
 from study.data.table_findings import (
+    LEFT_OUT_KEY,
     MISSING_MARKS_KEY,
-    WITHOUT_KEY,
     WORD_COLUMNS_KEY,
     ColumnFinding,
     key_with_values,
@@ -25,7 +25,7 @@ from study.data.table_format import (
     AMBIGUOUS_COMMA_PATTERN,
     MOSTLY_NUMBERS_SHARE,
     SPACED_NUMBER_PATTERN,
-    decimal_of_column,
+    decimal_mark_of,
     to_plain_number,
 )
 from study.text import list_few_names, pluralise, quoted
@@ -71,8 +71,8 @@ def ambiguous_header_findings(
             continue
         about, problem, remedy = told
         if name not in used:
-            remedy = f"{remedy}, or leave it out by {key_with_values(WITHOUT_KEY, (name,))}"
-            yield ColumnFinding(about, problem, remedy, "refused", WITHOUT_KEY, (name,))
+            remedy = f"{remedy}, or leave it out by {key_with_values(LEFT_OUT_KEY, (name,))}"
+            yield ColumnFinding(about, problem, remedy, "refused", LEFT_OUT_KEY, (name,))
         else:
             yield ColumnFinding("", f"column {quoted(name)} {problem}" if about else problem, remedy)
 
@@ -85,11 +85,11 @@ def unnamed_column_findings(header: Sequence[str], names: Sequence[str]) -> Iter
     """
     for place, (written, name) in enumerate(zip(header, names, strict=True), 1):
         if UNNAMED_COLUMN_PATTERN.fullmatch(written):
-            remedy = f"Give it one or remove it, or leave it out by {key_with_values(WITHOUT_KEY, (name,))}"
-            yield ColumnFinding("", f"column {place} has no name", remedy, "refused", WITHOUT_KEY, (name,))
+            remedy = f"Give it one or remove it, or leave it out by {key_with_values(LEFT_OUT_KEY, (name,))}"
+            yield ColumnFinding("", f"column {place} has no name", remedy, "refused", LEFT_OUT_KEY, (name,))
 
 
-MISSING_TEXT = "(missing)"
+MISSING_CATEGORY = "(missing)"
 """Text that a missing text counts as, where missing values are filled."""
 
 BOOLEAN_TEXTS = {"True", "False"}
@@ -101,18 +101,18 @@ class CellFault:
     """A cell that cannot be an input.
 
     Attributes:
-        cell: its text in quotes; empty if it has none.
-        why: what is wrong with it.
-        known: texts that the column may have; empty for numbers.
+        quoted_cell: its text in quotes; empty if it has none.
+        reason: what is wrong with it.
+        allowed_texts: texts that the column may have; empty for numbers.
     """
 
     column: str
-    cell: str
-    why: str
-    known: tuple[str, ...] = ()
+    quoted_cell: str
+    reason: str
+    allowed_texts: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"column {quoted(self.column)}: {f'{self.cell} ' if self.cell else ''}is {self.why}"
+        return f"column {quoted(self.column)}: {f'{self.quoted_cell} ' if self.quoted_cell else ''}is {self.reason}"
 
 
 FaultsByRow = Mapping[int, Sequence[CellFault]]
@@ -129,8 +129,8 @@ def summarise_faults(faults: FaultsByRow) -> list[str]:
     known: dict[str, tuple[str, ...]] = {}
     for row, cells in faults.items():
         for fault in cells:
-            found.setdefault((fault.column, fault.why), {}).setdefault(fault.cell, []).append(row + 1)
-            known[fault.column] = fault.known
+            found.setdefault((fault.column, fault.reason), {}).setdefault(fault.quoted_cell, []).append(row + 1)
+            known[fault.column] = fault.allowed_texts
     lines = []
     for (column, why), rows_of in found.items():
         counts = [
@@ -151,8 +151,8 @@ class ColumnEncoding:
     Attributes:
         values: texts that it may have, each with an input of its own, in their order; None: it holds numbers.
         mean, deviation: of the numbers of the training rows.
-        fills: whether a missing number counts as `mean`. A missing text counts as `MISSING_TEXT`, where that is a
-            value.
+        fills: whether a missing number counts as `mean`. A missing text counts as `MISSING_CATEGORY`, where that is
+            a value.
         decimal: decimal mark of its numbers in the training table, where some there need a comma; None: not known.
     """
 
@@ -171,7 +171,7 @@ class ColumnEncoding:
     @property
     def is_boolean(self) -> bool:
         """Whether its texts are true and false."""
-        return self.values is not None and {*self.values} - {MISSING_TEXT} <= BOOLEAN_TEXTS
+        return self.values is not None and {*self.values} - {MISSING_CATEGORY} <= BOOLEAN_TEXTS
 
     def encode(self, column: "pd.Series", decimal: str = ".") -> tuple[NDArray[np.float32], dict[int, CellFault]]:
         """Encode a column (N,) as inputs (N, `width`), 0 for bad cells; return the faults of these, by row from 0.
@@ -194,7 +194,7 @@ class ColumnEncoding:
         if (is_text := given.map(lambda value: isinstance(value, str))).any():
             texts = given.astype(str).str.strip()
             numbers = (text for text in texts[is_text].unique() if SPACED_NUMBER_PATTERN.fullmatch(text))
-            mark = decimal_of_column(numbers) or self.decimal or decimal
+            mark = decimal_mark_of(numbers) or self.decimal or decimal
             given = given.where(~is_text, rewrite_with_decimal_points(texts, mark))
         return pd.to_numeric(given, errors="coerce")
 
@@ -218,11 +218,11 @@ class ColumnEncoding:
         self, column: "pd.Series", values: Sequence[str]
     ) -> tuple[NDArray[np.float32], dict[int, CellFault]]:
         cells = zip(column, column.isna(), strict=True)
-        texts = np.array([MISSING_TEXT if absent else self._cell_text(value) for value, absent in cells], object)
+        texts = np.array([MISSING_CATEGORY if absent else self._cell_text(value) for value, absent in cells], object)
         inputs = np.stack([texts == value for value in values], 1).astype(np.float32)
         problems = {}
         for row in np.flatnonzero(inputs.sum(1) == 0):
-            is_empty = texts[row] == MISSING_TEXT
+            is_empty = texts[row] == MISSING_CATEGORY
             why = "empty, as none of the training table is" if is_empty else "in no row of the training table"
             problems[int(row)] = CellFault(self.name, "" if is_empty else quoted(texts[row]), why, tuple(values))
         return inputs, problems
@@ -308,7 +308,7 @@ MIN_DISTINCT_ROWS, MAX_EQUAL_ROWS_SHARE = 50, 0.05
 one sample.
 """
 
-MAX_TEXT_VALUES = 200
+MAX_DISTINCT_TEXTS = 200
 """Different values that a column of text may have: more are names, or a number column with a stray word."""
 
 
@@ -321,10 +321,10 @@ def unusable_input_findings(column: "pd.Series") -> Iterator[ColumnFinding]:
         if len(wrong):
             what = f"{values[wrong[0]]:g} is too large: numbers up to {FLOAT32_MAX:.1e} are allowed"
             problem = f"column {name!r}, row {wrong[0] + 1}: {what}"
-            remedy = f"Mend it, or leave it out by {WITHOUT_KEY}"
-            yield ColumnFinding("", problem, remedy, "refused", WITHOUT_KEY, (name,))
-    elif (count := column.nunique()) > MAX_TEXT_VALUES:
-        problem = f"has {count} different texts, at most {MAX_TEXT_VALUES} are allowed"
+            remedy = f"Mend it, or leave it out by {LEFT_OUT_KEY}"
+            yield ColumnFinding("", problem, remedy, "refused", LEFT_OUT_KEY, (name,))
+    elif (count := column.nunique()) > MAX_DISTINCT_TEXTS:
+        problem = f"has {count} different texts, at most {MAX_DISTINCT_TEXTS} are allowed"
         yield leave_out_finding(name, problem, "no input", "make it numbers")
 
 
@@ -348,7 +348,7 @@ def describe_inputs(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
     ]
 
 
-def split_naming_findings(rows: "pd.DataFrame", features: Sequence[str]) -> Iterator[ColumnFinding]:
+def split_as_input_findings(rows: "pd.DataFrame", features: Sequence[str]) -> Iterator[ColumnFinding]:
     """Find inputs, named by no key, that say the split of each row."""
     for name in features:
         if label_files.is_split_column(name, rows[name].dropna().unique().tolist()):
@@ -357,7 +357,7 @@ def split_naming_findings(rows: "pd.DataFrame", features: Sequence[str]) -> Iter
             yield ColumnFinding(name, problem, remedy, "refused", "data.split", (name,))
 
 
-def group_repeated_rows(rows: "pd.DataFrame", features: Sequence[str]) -> NDArray[np.int64] | None:
+def group_likely_duplicates(rows: "pd.DataFrame", features: Sequence[str]) -> NDArray[np.int64] | None:
     """Group equal rows that are most likely one sample which is there several times.
 
     Returns:
@@ -384,13 +384,13 @@ MAX_CATEGORY_NUMBERS = 10
 RowLocator = Callable[[int], str]
 """Function that writes the place of a row of the file, counted from 0."""
 
-TEXTS_MATCHED_FIRST = 40
+MAX_TEXTS_TRIED_FIRST = 40
 """Texts of a column that are tried first, to see quickly that they do not match a pattern."""
 
-MAX_SHOWN_STRAYS = 3
+MAX_SHOWN_STRAY_TEXTS = 3
 """Strays that a message shows."""
 
-MIN_UNIQUE_SHARE, MIN_UNIQUE_TEXTS = 0.5, 20
+MIN_UNIQUE_TEXT_SHARE, MIN_UNIQUE_TEXTS = 0.5, 20
 """Share of the rows with different texts, and number of texts, above both of which a column holds names, not kinds."""
 
 _NUMBER_DECORATIONS = re.escape("$€£¥%'\u00a0\u202f _")
@@ -409,7 +409,7 @@ DATE_PATTERN = re.compile(
 NUMBER_WITH_UNIT_PATTERN = r"[+-]?\d[\d.,]*\s*([A-Za-zµ°%²³/]+)\.?"
 
 
-def parse_numbers(
+def parse_number_columns(
     rows: "pd.DataFrame", features: Sequence[str], where: RowLocator, decimal: str
 ) -> tuple["pd.DataFrame", list[ColumnFinding]]:
     """Turn each input whose texts are all numbers into numbers, and find those that cannot be.
@@ -467,7 +467,7 @@ def rewrite_with_decimal_points(texts: "pd.Series", decimal: str) -> "pd.Series"
     )
 
 
-MAX_MISSING_MARK_STRAYS = 3
+MAX_MISSING_MARK_TEXTS = 3
 """Number of different texts among numbers up to which they may mark missing values; more are codes, or typing errors.
 """
 
@@ -481,11 +481,11 @@ def _not_categories_finding(
         strays = texts[~is_number]
         shown = [
             f"{quoted(text)} ({where(row)})"
-            for row, text in zip(strays.index.tolist()[:MAX_SHOWN_STRAYS], strays, strict=False)
+            for row, text in zip(strays.index.tolist()[:MAX_SHOWN_STRAY_TEXTS], strays, strict=False)
         ]
-        more = f" and {len(strays) - MAX_SHOWN_STRAYS} more" if len(strays) > MAX_SHOWN_STRAYS else ""
+        more = f" and {len(strays) - MAX_SHOWN_STRAY_TEXTS} more" if len(strays) > MAX_SHOWN_STRAY_TEXTS else ""
         problem = f"holds numbers but for {', '.join(shown)}{more}"
-        if strays.nunique() > MAX_MISSING_MARK_STRAYS:
+        if strays.nunique() > MAX_MISSING_MARK_TEXTS:
             left_out = leave_out_finding(name, problem, more=f"mend them, or give {words}")
             return replace(left_out, may_be_words=True)
         marks = tuple(sorted(set(strays)))
@@ -513,7 +513,7 @@ def _not_categories_finding(
         if len(units) < MAX_CATEGORY_NUMBERS < texts.nunique():
             problem = f"holds numbers with a unit, as {measured}"
             return ColumnFinding(name, problem, f"Write the numbers alone, all in one unit, or give {words}")
-    if (values := texts.nunique()) > max(MIN_UNIQUE_TEXTS, MIN_UNIQUE_SHARE * len(texts)):
+    if (values := texts.nunique()) > max(MIN_UNIQUE_TEXTS, MIN_UNIQUE_TEXT_SHARE * len(texts)):
         example = f"{quoted(texts.iloc[0])} ({where(texts.index[0])})"
         problem = f"has {values} different texts in {len(texts)} rows: names, not kinds, as {example}"
         return leave_out_finding(name, problem, "no input", f"give {words}")
@@ -524,7 +524,7 @@ def _first_matching_text_if_frequent(
     texts: "pd.Series", where: RowLocator, pattern: str | re.Pattern[str], share: float = MOSTLY_NUMBERS_SHARE
 ) -> str | None:
     """Return the first text that matches a pattern, with its place; None unless this share of the texts matches."""
-    glance = texts.iloc[:: max(1, len(texts) // TEXTS_MATCHED_FIRST)].tolist()
+    glance = texts.iloc[:: max(1, len(texts) // MAX_TEXTS_TRIED_FIRST)].tolist()
     if not any(re.fullmatch(pattern, text) for text in dict.fromkeys(glance)):
         return None
     found = texts.isin([text for text in texts.unique() if re.fullmatch(pattern, text)])

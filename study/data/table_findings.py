@@ -16,7 +16,7 @@ predicts the class alone, which the user decides on; `left out`: is not an input
 every row; `odd`: an input that may not be what it seems.
 """
 
-WITHOUT_KEY = "data.without"
+LEFT_OUT_KEY = "data.without"
 MISSING_MARKS_KEY = "data.missing_marks"
 TARGET_BINS_KEY = "data.target_bins"
 WORD_COLUMNS_KEY = "data.words"
@@ -30,7 +30,7 @@ class ColumnFinding:
         column: its name; empty: it is about the table, and `problem` is a sentence.
         problem: what was found, to follow "column NAME".
         remedy: what to do, as a sentence.
-        key, values: key of the study file that helps, and its values; empty where none does.
+        remedy_key, remedy_values: key of the study file that helps, and its values; empty where none does.
         may_be_words: whether `data.words` helps in place of it, if what the column holds are words.
     """
 
@@ -38,8 +38,8 @@ class ColumnFinding:
     problem: str
     remedy: str
     kind: FindingKind = "refused"
-    key: str = ""
-    values: tuple[str, ...] = ()
+    remedy_key: str = ""
+    remedy_values: tuple[str, ...] = ()
     may_be_words: bool = False
 
     def __str__(self) -> str:
@@ -49,7 +49,7 @@ class ColumnFinding:
     @property
     def remedy_text(self) -> str:
         """The key as it stands in a study file, or what to do where there is none."""
-        return key_with_values(self.key, self.values) if self.key else self.remedy
+        return key_with_values(self.remedy_key, self.remedy_values) if self.remedy_key else self.remedy
 
 
 def leave_out_finding(column: str, problem: str, kind: FindingKind = "refused", more: str = "") -> ColumnFinding:
@@ -58,8 +58,8 @@ def leave_out_finding(column: str, problem: str, kind: FindingKind = "refused", 
     Args:
         more: what else helps, as a sentence.
     """
-    remedy = f"Leave it out by {key_with_values(WITHOUT_KEY, (column,))}{f', or {more}' if more else ''}"
-    return ColumnFinding(column, problem, remedy, kind, WITHOUT_KEY, (column,))
+    remedy = f"Leave it out by {key_with_values(LEFT_OUT_KEY, (column,))}{f', or {more}' if more else ''}"
+    return ColumnFinding(column, problem, remedy, kind, LEFT_OUT_KEY, (column,))
 
 
 def key_with_values(key: str, values: Sequence[str]) -> str:
@@ -81,10 +81,10 @@ def _quote_text(text: str) -> str:
 
 def _is_plain_yaml(text: str) -> bool:
     """Tell whether YAML reads a text as that text without quotes."""
-    return bool(re.fullmatch(r"[^\W\d][\w.-]*", text)) and text.lower() not in YAML_WORDS
+    return bool(re.fullmatch(r"[^\W\d][\w.-]*", text)) and text.lower() not in YAML_SPECIAL_WORDS
 
 
-YAML_WORDS = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan"])
+YAML_SPECIAL_WORDS = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan"])
 """Words that YAML, in one of its versions, does not take for text."""
 
 
@@ -92,8 +92,8 @@ def remedy_values_by_key(findings: Iterable[ColumnFinding]) -> dict[str, tuple[s
     """Collect the keys that help with some findings, each with all its values; skip columns that no key mends."""
     found: dict[str, dict[str, None]] = {}
     for one in findings:
-        if key := one.key or (WITHOUT_KEY if one.column else ""):
-            found.setdefault(key, {}).update(dict.fromkeys(one.values or (one.column,)))
+        if key := one.remedy_key or (LEFT_OUT_KEY if one.column else ""):
+            found.setdefault(key, {}).update(dict.fromkeys(one.remedy_values or (one.column,)))
     return {key: tuple(values) for key, values in found.items()}
 
 
@@ -101,7 +101,7 @@ def format_findings(findings: Sequence[ColumnFinding]) -> list[str]:
     """Write a line for each finding, in columns: the name, the problem, what helps."""
     names = [one.column or "-" for one in findings]
     width = max(map(len, names), default=0)
-    problems = max((len(one.problem) for one in findings if len(one.problem) <= LONG_PROBLEM_CHARACTERS), default=0)
+    problems = max((len(one.problem) for one in findings if len(one.problem) <= MAX_PADDED_CHARACTERS), default=0)
     return [
         f"  {name:<{width}}  {one.problem:<{problems}}  {one.remedy_text}".rstrip()
         for name, one in zip(names, findings, strict=True)
@@ -122,7 +122,7 @@ def findings_with_heading(findings: Sequence[ColumnFinding]) -> list[str]:
     return ["look at these columns:", *format_findings(findings)] if findings else []
 
 
-LONG_PROBLEM_CHARACTERS = 90
+MAX_PADDED_CHARACTERS = 90
 """Length of a problem, in characters, from which on shorter ones are not padded to it."""
 
 

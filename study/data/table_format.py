@@ -79,7 +79,7 @@ class TableFormat:
     skipped_lines: int = 0
 
 
-ALL_DETECTED, PLAIN_CSV = TableFormat(), TableFormat(",", "utf-8", ".")
+UNKNOWN_FORMAT, PLAIN_CSV_FORMAT = TableFormat(), TableFormat(",", "utf-8", ".")
 """Format of a user's table, all of it to be detected, and of a published one."""
 
 
@@ -106,7 +106,7 @@ def format_from_keys(section: Section) -> TableFormat:
     return TableFormat(separator, encoding, decimal)
 
 
-def detect_format(path: Path, known: TableFormat = ALL_DETECTED) -> TableFormat:
+def detect_format(path: Path, known: TableFormat = UNKNOWN_FORMAT) -> TableFormat:
     """Detect the format of a table, as far as it is not known.
 
     Raises:
@@ -125,9 +125,9 @@ def file_change_key(path: Path) -> tuple[int, ...]:
 def _detect_format_cached(path: Path, known: TableFormat, state: tuple[int, ...]) -> TableFormat:
     kind = path.suffix.lower()
     if kind in PARQUET_SUFFIXES or kind in COMPRESSED_SUFFIXES:
-        return replace(PLAIN_CSV, **{key: value for key, value in vars(known).items() if value})
+        return replace(PLAIN_CSV_FORMAT, **{key: value for key, value in vars(known).items() if value})
     if is_spreadsheet(path):
-        form = replace(PLAIN_CSV, decimal=known.decimal)
+        form = replace(PLAIN_CSV_FORMAT, decimal=known.decimal)
     else:
         encoding = known.encoding or _detect_encoding(path)
         separator, skipped = _detect_separator(path, encoding, known.separator)
@@ -135,7 +135,7 @@ def _detect_format_cached(path: Path, known: TableFormat, state: tuple[int, ...]
     return form if form.decimal else replace(form, decimal=_detect_decimal(path, form))
 
 
-def describe_format(path: Path, known: TableFormat = ALL_DETECTED) -> list[str]:
+def describe_format(path: Path, known: TableFormat = UNKNOWN_FORMAT) -> list[str]:
     """Describe how a table is read, unless it is a CSV with commas and decimal points in UTF-8.
 
     One line warns of points that may stand between thousands.
@@ -287,7 +287,7 @@ MOSTLY_NUMBERS_SHARE = 0.5
 """Share of a column's texts from which on it counts as numbers, or dates, with strays among them."""
 
 
-def _decimals_pattern(mark: str, other: str) -> re.Pattern[str]:
+def _decimal_mark_pattern(mark: str, other: str) -> re.Pattern[str]:
     """Build the pattern of texts that are numbers only if `mark` marks decimals and `other` separates thousands."""
     one, two = re.escape(mark), re.escape(other)
     decimals = rf"\d+{one}(?:\d{{1,2}}|\d{{4,}})|0+{one}\d+|\d{{4,}}{one}\d+|{one}\d+"
@@ -295,7 +295,7 @@ def _decimals_pattern(mark: str, other: str) -> re.Pattern[str]:
     return re.compile(rf"[+-]?(?:{decimals}|{thousands})(?:[eE][+-]?\d+)?")
 
 
-DECIMAL_MARK_PATTERNS = {",": _decimals_pattern(",", "."), ".": _decimals_pattern(".", ",")}
+DECIMAL_MARK_PATTERNS = {",": _decimal_mark_pattern(",", "."), ".": _decimal_mark_pattern(".", ",")}
 
 
 def _detect_decimal(path: Path, form: TableFormat) -> str:
@@ -324,7 +324,7 @@ def _ambiguous_thousands_number(path: Path, form: TableFormat) -> str | None:
     return None if any(map(DECIMAL_MARK_PATTERNS["."].fullmatch, numbers)) else doubtful
 
 
-def decimal_of_column(numbers: Iterable[str]) -> str | None:
+def decimal_mark_of(numbers: Iterable[str]) -> str | None:
     """Return the decimal mark that these texts of numbers need; None: neither, both, or one is no number."""
     needed = set[str]()
     for number in numbers:
@@ -334,7 +334,7 @@ def decimal_of_column(numbers: Iterable[str]) -> str | None:
     return needed.pop() if len(needed) == 1 else None
 
 
-def decimal_marks_by_column(path: Path, known: TableFormat = ALL_DETECTED) -> Mapping[str, str]:
+def decimal_marks_by_column(path: Path, known: TableFormat = UNKNOWN_FORMAT) -> Mapping[str, str]:
     """Return the decimal mark of each column of a text table whose numbers need one; empty where all have points."""
     if path.suffix.lower() in PARQUET_SUFFIXES:
         return {}
@@ -348,7 +348,7 @@ def _decimal_marks_cached(path: Path, form: TableFormat, state: tuple[int, ...])
     try:
         if form.decimal != "," and not _may_have_decimal_commas(path, form):
             return {}
-        marks = {name: decimal_of_column(numbers) for name, numbers in _number_texts_by_column(path, form).items()}
+        marks = {name: decimal_mark_of(numbers) for name, numbers in _number_texts_by_column(path, form).items()}
     except (ValueError, OSError):  # told when it is read
         return {}
     return {name: mark for name, mark in marks.items() if mark is not None}

@@ -20,7 +20,7 @@ from study.data.table_findings import ColumnFinding
 from study.data.table_format import DecimalKey, SeparatorKey, TextEncodingKey, to_plain_number
 from study.errors import UserError
 from study.knobs import Range
-from study.text import list_few_names, quoted
+from study.text import list_few_names, pluralise, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,11 +30,11 @@ MIN_ALIGNMENT_GAIN = 0.1
 """Share of the training rows that matching bias classes to classes must align beyond what their order aligns."""
 
 
-MAX_GROUP_CODES = 10
+MAX_DISTINCT_CODES = 10
 """Number of different values up to which numbers of a bias may be codes of groups; more are measured values."""
 
 
-MAX_COMBINATIONS = 10_000
+MAX_LABEL_COMBINATIONS = 10_000
 """Number of combinations of several columns up to which they are classes or bias classes: each has a name, and a
 place in every table of counts.
 """
@@ -153,7 +153,7 @@ def decimal_mark_of_table(options: UserDataOptions, path: Path) -> str:
     return "." if path.is_dir() else str(table_format.detect_format(path, known).decimal)
 
 
-def split_column_names(text: str | None, columns_of_table: Iterable[Hashable], path: Path) -> list[str]:
+def parse_column_names(text: str | None, columns_of_table: Iterable[Hashable], path: Path) -> list[str]:
     """Split the text of a key into the columns that it names: one, or several joined by +.
 
     Raises:
@@ -198,8 +198,8 @@ def check_target_and_bias_differ(
 ) -> None:
     """Raise a UserError if the target and the bias share a column."""
     valid = [str(name) for name in columns_of_table]
-    of_target = split_column_names(target, valid, path)
-    if shared := [column for column in split_column_names(bias, valid, path) if column in of_target]:
+    of_target = parse_column_names(target, valid, path)
+    if shared := [column for column in parse_column_names(bias, valid, path) if column in of_target]:
         both = f"in both data.target ({target}) and data.bias ({bias})"
         remedy = "A bias that is the class itself can be told from nothing: name another column in data.bias, or none"
         raise UserError(f"{path}: column {quoted(shared[0])} is {both}. {remedy}")
@@ -227,7 +227,7 @@ def read_table_labels(
     """
     if options.val == "unbiased" and options.bias is None:
         raise UserError("data.val: 'unbiased' given, which needs bias labels. Name their column in data.bias")
-    columns = split_column_names(options.target, table.columns, path)
+    columns = parse_column_names(options.target, table.columns, path)
     target = _code_columns(table, columns, path)
     if isinstance(options.target_bins, tuple):
         target, _ = _divide_numbers_into_classes(
@@ -238,7 +238,7 @@ def read_table_labels(
     if is_for_training and found and (target.class_count >= max(3, len(table)) or target.has_single_row_class):
         raise UserError(f"{path}: {found}")
     if is_for_training and not 2 <= target.class_count < max(3, len(table)):
-        problem = f"has {target.class_count} different values in {len(table)} rows"
+        problem = f"has {pluralise(target.class_count, 'different value')} in {len(table)} rows"
         raise UserError(f"{path}: column {options.target!r} {problem}: no classes. Name another in data.target")
     if is_for_training:
         target.check_no_single_row_class(path)
@@ -250,7 +250,7 @@ def read_table_labels(
         if options.bias_bins is not None:
             raise UserError("data.bias_bins: given without data.bias, whose numbers it makes groups of")
         return labels
-    bias_columns = split_column_names(options.bias, table.columns, path)
+    bias_columns = parse_column_names(options.bias, table.columns, path)
     bias, edges = _code_columns(table, bias_columns, path, options.bias_gaps == "unknown"), None
     if options.bias_bins is not None:
         bias, edges = _divide_numbers_into_classes(bias, options.bias_bins, path, decimal_mark_of_table(options, path))
@@ -293,7 +293,7 @@ def renumber_bias_classes_by_class(labels: TableLabels, train: NDArray[np.int64]
     return replace(labels, bias=number[labels.bias], bias_names=tuple(theirs[place] for place in order))
 
 
-MIN_KAPPA = 0.5
+MIN_ALIGNMENT_KAPPA = 0.5
 """Least Cohen's kappa of bias classes and classes at which bias classes count as going with classes of their own."""
 
 
@@ -303,9 +303,9 @@ def aligned_classes(
     """Find the class that each bias class goes with; None where that is not clear.
 
     All classes weigh alike. A bias class goes with the class of which it is the largest share. That is clear where
-    every class has a bias class, and (A - C) / (1 - C) is at least `MIN_KAPPA`: A is the share of a class's samples
-    whose bias class goes with that class, averaged over classes, and C is what A would be if bias and class were
-    independent. Renaming or renumbering classes gives the same pairs.
+    every class has a bias class, and (A - C) / (1 - C) is at least `MIN_ALIGNMENT_KAPPA`: A is the share of a class's
+    samples whose bias class goes with that class, averaged over classes, and C is what A would be if bias and class
+    were independent. Renaming or renumbering classes gives the same pairs.
 
     Args:
         target, bias: labels (N,), -1 where unknown.
@@ -325,7 +325,7 @@ def aligned_classes(
         return None
     is_own = (own == np.arange(shape[0])[:, None]) & seen
     found, by_chance = float((shares * is_own).sum(1).mean()), float((shares.mean(0) * is_own).sum(1).mean())
-    if found - by_chance < MIN_KAPPA * (1 - by_chance):
+    if found - by_chance < MIN_ALIGNMENT_KAPPA * (1 - by_chance):
         return None
     return tuple(np.where(seen, own, -1).tolist())
 
@@ -456,12 +456,12 @@ def read_group_codes(table: "pd.DataFrame", options: UserDataOptions, path: Path
     """
     if options.group is None:
         return None
-    if options.group in split_column_names(options.target, table.columns, path):
+    if options.group in parse_column_names(options.target, table.columns, path):
         raise UserError(f"data.group: {options.group!r} is the class: each class would be in one split alone")
     return label_files.encode_classes(table[options.group], path, options.group)
 
 
-def group_notes(column: str, values: Sequence[str], splits: Mapping[str, NDArray[np.int64]]) -> list[str]:
+def group_split_notes(column: str, values: Sequence[str], splits: Mapping[str, NDArray[np.int64]]) -> list[str]:
     """Say that each group of `data.group` is in one split, or which groups the user's own splits divide."""
     homes: dict[str, set[str]] = {}
     for name, members in splits.items():
@@ -473,7 +473,7 @@ def group_notes(column: str, values: Sequence[str], splits: Mapping[str, NDArray
     return [f"data.group: each of the {len(homes)} values of {quoted(column)} is in one split"]
 
 
-def count_copies_across_splits(splits: Mapping[str, NDArray[np.int64]], same: NDArray[np.int64]) -> str:
+def copies_across_splits_text(splits: Mapping[str, NDArray[np.int64]], same: NDArray[np.int64]) -> str:
     """Count the samples of each split that repeat one of an earlier split, as `3 in val`; empty: none do."""
     earlier, told = np.array([], np.int64), []
     for name, members in splits.items():
@@ -487,7 +487,7 @@ def count_copies_across_splits(splits: Mapping[str, NDArray[np.int64]], same: ND
 class _CodedColumns:
     """Label columns as codes: names of the columns, codes of each (N,), and the texts that the codes stand for."""
 
-    columns: Sequence[str]
+    column_names: Sequence[str]
     codes_of_columns: Sequence[NDArray[np.int64]]
     texts_of_codes: Sequence[Sequence[str]]
 
@@ -502,10 +502,10 @@ class _CodedColumns:
 
     def check_few_combinations(self, path: Path) -> None:
         """Refuse several columns with more combinations than anything can be said of."""
-        if len(self.columns) > 1 and self.class_count > MAX_COMBINATIONS:
-            counts = zip(self.columns, map(len, self.texts_of_codes), strict=True)
+        if len(self.column_names) > 1 and self.class_count > MAX_LABEL_COMBINATIONS:
+            counts = zip(self.column_names, map(len, self.texts_of_codes), strict=True)
             names = " and ".join(f"{quoted(name)} ({count})" for name, count in counts)
-            problem = f"{self.class_count:,} combinations of values of {names}, allowed are {MAX_COMBINATIONS:,}"
+            problem = f"{self.class_count:,} combinations of values of {names}, allowed are {MAX_LABEL_COMBINATIONS:,}"
             raise UserError(f"{path}: {problem}. Name one column, or those of fewer values")
 
     @property
@@ -521,7 +521,7 @@ class _CodedColumns:
 
     def check_no_single_row_class(self, path: Path) -> None:
         """Refuse a class of one row, which cannot be both learned and measured and is most likely a typing error."""
-        for column, codes, values in zip(self.columns, self.codes_of_columns, self.texts_of_codes, strict=True):
+        for column, codes, values in zip(self.column_names, self.codes_of_columns, self.texts_of_codes, strict=True):
             alone = np.flatnonzero(np.bincount(codes[codes >= 0]) == 1)
             if len(alone):
                 more = f", as are {len(alone) - 1} others" if len(alone) > 1 else ""
@@ -532,7 +532,7 @@ class _CodedColumns:
 def _code_columns(table: "pd.DataFrame", columns: Sequence[str], path: Path, gaps: bool = False) -> _CodedColumns:
     values = [label_files.distinct_classes(table[column]) for column in columns]
     for column, found in zip(columns, values, strict=True):
-        _check_spellings(table[column], found, column, path)
+        _check_no_label_spelled_twice(table[column], found, column, path)
     parts = [label_files.encode_classes(table[column], path, column, gaps=gaps) for column in columns]
     return _CodedColumns(columns, parts, values)
 
@@ -547,7 +547,7 @@ def _divide_numbers_into_classes(
         every = chain.from_iterable(bias.texts_of_codes)
         first = next((text for text in every if _parse_finite_numbers([text], decimal) is None), "")
         problem = "several columns of numbers" if found else f"no column of numbers, but {quoted(first)}"
-        name = quoted("+".join(bias.columns))
+        name = quoted("+".join(bias.column_names))
         raise UserError(f"{path}: column {name}: data.{key}_bins needs one of numbers, it has {problem}")
     place, codes = found[0], bias.codes_of_columns[found[0]]
     values = numbers[place]
@@ -568,12 +568,12 @@ def _divide_numbers_into_classes(
     parts, kinds = list(bias.codes_of_columns), list(bias.texts_of_codes)
     parts[place] = np.append(group, -1)[codes]  # -1, not known, stays
     kinds[place] = [names[bin] for bin in occupied]
-    return _CodedColumns(bias.columns, parts, kinds), edges
+    return _CodedColumns(bias.column_names, parts, kinds), edges
 
 
 def number_target_finding(table: "pd.DataFrame", options: UserDataOptions, path: Path) -> ColumnFinding | None:
     """Report a target that is a number not divided into classes; None where it is not one."""
-    columns = split_column_names(options.target, table.columns, path)
+    columns = parse_column_names(options.target, table.columns, path)
     if options.target_bins is not None or len(columns) != 1:
         return None
     texts, decimal = table[columns[0]].astype(str), decimal_mark_of_table(options, path)
@@ -591,10 +591,10 @@ def number_target_finding(table: "pd.DataFrame", options: UserDataOptions, path:
 
 
 def is_measured_number(column: "pd.Series", decimal: str) -> bool:
-    """Tell whether a column holds measured numbers: more than `MAX_GROUP_CODES`, and no codes from 0 or 1 on."""
+    """Tell whether a column holds measured numbers: more than `MAX_DISTINCT_CODES`, and no codes from 0 or 1 on."""
     texts = sorted({*column} - {*label_files.MISSING_MARKS})
     values = _parse_finite_numbers(texts, decimal)
-    if len(texts) <= MAX_GROUP_CODES or values is None:
+    if len(texts) <= MAX_DISTINCT_CODES or values is None:
         return False
     ordered = np.sort(values)
     return not (ordered[0] in (0, 1) and (np.diff(ordered) == 1).all())
@@ -609,7 +609,7 @@ def _parse_finite_numbers(texts: Sequence[str], decimal: str) -> NDArray[np.floa
     return values if len(values) and np.isfinite(values).all() else None
 
 
-def _check_spellings(column: "pd.Series", names: Sequence[str], name: str, path: Path) -> None:
+def _check_no_label_spelled_twice(column: "pd.Series", names: Sequence[str], name: str, path: Path) -> None:
     """Raise a UserError if two labels are most likely one that is spelled in two ways.
 
     They are if they differ only in decimals that are zero (1 and 1.0), or as `normalise_spelling` says.

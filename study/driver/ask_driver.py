@@ -20,7 +20,7 @@ from study.home.record import StudyRecord
 from study.ranking import Results
 from study.spec.configuration import are_same_configuration, parse_configuration
 from study.sweep.search_stage import reached_search_limit
-from study.text import shell_command
+from study.text import study_command
 
 DRIVER_ANSWER_TIMEOUT_S = 15.0
 """Seconds to wait for an answer: a driver looks every second, once it has loaded its data and started Ray."""
@@ -91,7 +91,7 @@ def _check_search_not_over(results: Results) -> None:
         what = "its search is over"
         if running := sum(trial.state not in ENDED_STATES for trial in searched):
             what = f"its search tries nothing further, {running} of its trials have not ended"
-        further = shell_command("resume", results.spec.name, "--trials", "+10")
+        further = study_command("resume", results.spec.name, "--trials", "+10")
         raise UserError(f"{results.spec.name}: {what}. To search on, once it is complete: {further}")
 
 
@@ -130,7 +130,7 @@ def request_search_end(folder: StudyFolder) -> RequestAnswer:
 def _results_of_running_study(folder: StudyFolder) -> Results:
     """Return what is known of a study; raise a UserError where no driver runs it."""
     if not ledger.is_driver_running(folder.ledger_file):
-        raise UserError(f"{folder.name}: is not running. Its state: {shell_command('status', folder.name)}")
+        raise UserError(f"{folder.name}: is not running. Its state: {study_command('status', folder.name)}")
     return Results.load(folder)
 
 
@@ -163,7 +163,7 @@ def _answer_message(folder: StudyFolder, request: DriverRequest, done: bool) -> 
         return f"{folder.name}: {what}"
     if ledger.is_driver_running(folder.ledger_file):
         return f"{folder.name}: asked for, its driver has not answered yet. Then {what}"
-    return f"{folder.name}: is not running. Once it is resumed, {what}: {shell_command('resume', folder.name)}"
+    return f"{folder.name}: is not running. Once it is resumed, {what}: {study_command('resume', folder.name)}"
 
 
 STOP_TIMEOUT_S = 180.0

@@ -31,7 +31,7 @@ from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.sweep import STARTING_TRIALS_STEP
-from study.text import print_text, shell_command
+from study.text import print_text, study_command
 from study.upstream import interrupt
 from study.upstream.child_process import python_command
 
@@ -247,7 +247,7 @@ class DriverProcess:
         told = f"the driver, process {self.pid}, {how}"
         if self._spec is None or not is_there:
             return StudyStoppedError(f"{told}, before its study began")
-        again = shell_command("resume", self._spec.name)
+        again = study_command("resume", self._spec.name)
         return StudyStoppedError(f"{told}. Nothing is lost; then go on with it: {again}")
 
 
@@ -306,7 +306,7 @@ def follow_running_study(view: StudyView, folder: StudyFolder) -> RunEnd:
     """
     name, file = folder.name, folder.ledger_file
     if not ledger.is_driver_running(file):
-        raise UserError(f"{name}: is not running. Its state: {shell_command('status', name)}")
+        raise UserError(f"{name}: is not running. Its state: {study_command('status', name)}")
     spec, followed = folder.load_checked_spec(), LedgerFollower(folder)
     try:
         with view(spec.replace_placement(followed.record.placement), followed.record):
@@ -314,7 +314,7 @@ def follow_running_study(view: StudyView, folder: StudyFolder) -> RunEnd:
                 time.sleep(LEDGER_POLL_INTERVAL_S)
                 followed.read_new_events()
     except KeyboardInterrupt:
-        raise StartInterruptedError(f"{name} goes on; to stop it: {shell_command('stop', name)}") from None
+        raise StartInterruptedError(f"{name} goes on; to stop it: {study_command('stop', name)}") from None
     return RunEnd(folder, spec, StudyRecord.load(file), None)
 
 

@@ -11,19 +11,11 @@ from study.commands import check_metrics, extend_study, final_training
 from study.commands.changes_on_resume import check_study_is_new, study_file_changes_text
 from study.commands.delete import delete_study
 from study.commands.training_functions import check_and_pickle_function
-from study.driver.interrupt_messages import (
-    explain_resume_on_disk_error,
-    message_on_interrupt,
-)
+from study.driver.interrupt_messages import explain_resume_on_disk_error, message_on_interrupt
 from study.driver.preflight import check_environment, check_trial_fits
 from study.driver.resume import resume_study
-from study.driver.session import (
-    RunEnd,
-    StudyView,
-    load_study_datasets,
-    run_session,
-)
-from study.errors import FunctionRefusedError, StartInterruptedError, StudyStoppedError, UserError
+from study.driver.session import RunEnd, StudyView, load_study_datasets, run_session
+from study.errors import StartInterruptedError, StudyStoppedError, UnusableFunctionError, UserError
 from study.files import as_user_error_if_unwritable, write_atomically
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
@@ -112,7 +104,7 @@ def _remove_study_if_refused(home: Home, folder: StudyFolder) -> Iterator[None]:
         raise
     except Exception as error:
         with suppress(UserError, OSError):  # the error that refused it is raised below
-            if isinstance(error, FunctionRefusedError) or not StudyRecord.load(folder.ledger_file).trials:
+            if isinstance(error, UnusableFunctionError) or not StudyRecord.load(folder.ledger_file).trials:
                 delete_study(home, folder.name)
         raise
 

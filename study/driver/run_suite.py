@@ -25,7 +25,7 @@ from study.ranking import Results
 from study.spec.suite import Suite, SuiteSearch
 from study.spec.yaml_document import dump_yaml, read_study_file
 from study.sweep.ray_runtime import SharedRay
-from study.text import pluralise, rows_as_markdown, shell_command
+from study.text import pluralise, rows_as_markdown, study_command
 
 SUITE_FILE = "suite.yaml"
 """File with what a suite consisted of when it last ran, in its folder, beside its tables."""
@@ -74,10 +74,10 @@ def run_suite(
     write_suite_file(home, suite)
 
     def told(place: int) -> None:
-        tell(f"search {place} of {len(suite.studies)}: {suite.studies[place - 1].spec.name}")
+        tell(f"search {place} of {len(suite.searches)}: {suite.searches[place - 1].spec.name}")
 
     with _say_how_to_continue(given), SharedRay() as shared:
-        ends = list(run_remaining_studies(home, [cell.spec for cell in suite.studies], view, told, address, shared))
+        ends = list(run_remaining_studies(home, [cell.spec for cell in suite.searches], view, told, address, shared))
     found = suite_tables_so_far(home, suite)
     tables = {ending: form(found) for ending, form in TABLE_WRITERS.items()}
     write_table_files(suite_folder(home, suite), "table", tables)
@@ -91,7 +91,7 @@ def run_suite(
 @contextmanager
 def _say_how_to_continue(given: str) -> Iterator[None]:
     """Add to an error that stops a study how its suite goes on."""
-    command = shell_command("suite", given)
+    command = study_command("suite", given)
     try:
         yield
     except (StudyStoppedError, StartInterruptedError) as error:
@@ -157,7 +157,7 @@ def check_suite_unchanged(home: Home, suite: Suite) -> None:
     """
     memory = suite_folder(home, suite) / SUITE_FILE
     before = read_study_file(memory).values if memory.is_file() else {}
-    specs = (cell.spec for cell in suite.studies)
+    specs = (cell.spec for cell in suite.searches)
     if differing := [*_changed_suite_parts(before, suite.to_document()), *changed_keys_of_studies(home, specs)]:
         raise UserError(
             f"{suite.name}: this suite began in {home.path} with other settings. Run this one under another `name`, or "
@@ -179,7 +179,7 @@ def _changed_suite_parts(before: Mapping[str, Any], given: Mapping[str, Any]) ->
 
 
 def _data_sections_of_suite(suite: Suite) -> list[Section]:
-    firsts = (suite.searches_by_place[suite.methods[0], label][0] for label in suite.data)
+    firsts = (suite.searches_by_cell[suite.methods[0], label][0] for label in suite.data)
     return [section for first in firsts for section in first.spec.trial_data_sections]
 
 
@@ -187,10 +187,10 @@ def plan_suite(home: Home, suite: Suite) -> dict[str, Any]:
     """Return how far each place of a suite's table is, the epochs left, and their time at the pace until now."""
     from study.sweep.ray_runtime import count_trials_at_once
 
-    studies = {cell.spec.name: load_search_results(home, cell) for cell in suite.studies}
+    studies = {cell.spec.name: load_search_results(home, cell) for cell in suite.searches}
     records = {
         place: [study.record if (study := studies[cell.spec.name]) else None for cell in cells]
-        for place, cells in suite.searches_by_place.items()
+        for place, cells in suite.searches_by_cell.items()
     }
     paces = {}
     for method in suite.methods:
@@ -199,7 +199,7 @@ def plan_suite(home: Home, suite: Suite) -> dict[str, Any]:
             paces[method] = sum(record.total_trial_seconds for record in begun) / epochs
     places: list[dict[str, Any]] = []
     for (method, label), here in records.items():
-        spec = suite.searches_by_place[method, label][0].spec
+        spec = suite.searches_by_cell[method, label][0].spec
         each = plan_budget(spec)
         open_ones = [record for record in here if record is None or record.state != "complete"]
         half = _count_epochs_run(record for record in open_ones if record is not None)
@@ -222,10 +222,10 @@ def plan_suite(home: Home, suite: Suite) -> dict[str, Any]:
                 else {kind: count * pace / SECONDS_PER_HOUR for kind, count in epochs_left.items()},
             }
         )
-    first = suite.studies[0].spec
+    first = suite.searches[0].spec
     return {
         "name": suite.name,
-        "searches": len(suite.studies),
+        "searches": len(suite.searches),
         "states": _study_counts_by_state(record for here in records.values() for record in here),
         "epochs_per_trial": first.epochs,
         "places": places,

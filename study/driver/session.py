@@ -34,7 +34,7 @@ from study.ranking import Results, study_summary
 from study.spec import StudySpec
 from study.sweep import LOADING_DATA_STEP, WRITING_REPORT_STEP
 from study.sweep.ray_runtime import SharedRay, start_or_join_ray
-from study.text import print_text, shell_command
+from study.text import print_text, study_command
 from study.tracking import MlflowTracker
 from study.tracking.mlflow_urls import experiments_page_url, is_mlflow_server
 from study.tracking.registry import register_model_version
@@ -167,7 +167,7 @@ def _first_failure_lines(end: RunEnd) -> list[str]:
     if end.record.state == "failed" and file.exists():
         lines += ["", *file.read_text(encoding="utf-8").splitlines()[-MAX_TRACEBACK_LINES:], ""]
     if is_ray_job():
-        return [*lines, f"its traceback: {shell_command('logs', end.spec.name, '--trial', first.number)}"]
+        return [*lines, f"its traceback: {study_command('logs', end.spec.name, '--trial', first.number)}"]
     return [*lines, f"tracebacks: {file.parent}"] if file.parent.exists() else lines
 
 
@@ -213,7 +213,7 @@ def _next_command_lines(end: RunEnd, steps: Sequence[NextStep], has_baseline: bo
         return [f"{'      ' if place else 'next: '}{use}" for place, use in enumerate(uses)]
     if spec.varied_data_keys:
         return []
-    uses = [shell_command("train", _train_command_argument(folder))]
+    uses = [study_command("train", _train_command_argument(folder))]
     is_over = is_best_better_than_baseline(end.results)
     if reference := end.results.reference_as_result:
         uses = [f"{uses[0]}   {reference.name_in_sentence}, which needs no search"]
@@ -240,7 +240,7 @@ def _train_baseline_command(folder: StudyFolder, spec: StudySpec) -> list[str]:
     origin, seeds = spec.origin or {}, ",".join(map(str, spec.final_seeds or ()))
     if "study" not in origin or final_training.is_baseline_training(Home(folder.path.parent), spec):
         return []
-    command = shell_command("train", origin["study"], "--baseline", "--seeds", seeds)
+    command = study_command("train", origin["study"], "--baseline", "--seeds", seeds)
     return [f"{command}   what it is to be compared with"]
 
 

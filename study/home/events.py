@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal, dataclass_transform, get_args
 from annotated_types import Ge, Lt, MinLen
 from pydantic import ConfigDict, InstanceOf, Strict, TypeAdapter, ValidationError, with_config
 
-from study.data.dataset import DatasetSummary, GroupSizes, Shortcut
+from study.data.dataset import DatasetSummary, GroupSizes, ShortcutColumn
 from study.files import FileDigest
 from study.home.lease import MAX_TIMESTAMP
 from study.home.ledger_line import Entry
@@ -40,7 +40,7 @@ UncheckedMetrics = InstanceOf[dict[str, float | None]]
 """Metrics of a report; `study.home.record.EpochMetrics` checks the values, as there are so many."""
 
 
-for _described in (DatasetSummary, FileDigest, GroupSizes, Shortcut):  # what further keys later versions write is kept
+for _described in (DatasetSummary, FileDigest, GroupSizes, ShortcutColumn):  # further keys of later versions are kept
     with_config(ConfigDict(extra="allow", strict=True))(_described)
 
 

@@ -23,7 +23,7 @@ from study.home.ledger import Ledger
 from study.spec import StudySpec, load_resolved, load_resolved_and_check
 from study.spec.load import check_study_name
 from study.spec.yaml_document import STUDY_FILE_SUFFIXES, read_study_file
-from study.text import format_time, shell_command
+from study.text import format_time, study_command
 from study.training import function_loading
 
 HOME_FORMAT_VERSION = 2
@@ -225,7 +225,7 @@ class Home:
         After a link `..` is the parent of where the link leads, for the system but not for MLflow's address of the
         database: such a path is resolved here. Others stay as given: what a link leads to may differ between nodes.
         """
-        path = writable_folders.home_path()
+        path = writable_folders.study_home_path()
         return cls(path.resolve() if ".." in path.parts else path)
 
     @property
@@ -446,7 +446,7 @@ class FetchOrigin:
     def fetch_command(self, local: str) -> str:
         """Return the command that downloads the rest of it, where it is called `local` here."""
         renamed = () if local == self.name else ("--name", local)
-        return shell_command("fetch", self.name, "--address", self.address, *renamed)
+        return study_command("fetch", self.name, "--address", self.address, *renamed)
 
     def download_summary(self, local: str) -> str:
         """Return a line about the origin, for people."""

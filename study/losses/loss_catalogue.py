@@ -49,8 +49,8 @@ class LossInputSpec(NamedTuple):
     elements: str | None
 
 
-FIRST_INPUT_FORMS = {"views": LossInputSpec(("VBD",), FLOAT_ELEMENTS), "logits": LossInputSpec(("BC",), FLOAT_ELEMENTS)}
-NAMED_INPUT_FORMS = {
+FIRST_INPUT_SPECS = {"views": LossInputSpec(("VBD",), FLOAT_ELEMENTS), "logits": LossInputSpec(("BC",), FLOAT_ELEMENTS)}
+NAMED_INPUT_SPECS = {
     "target": LossInputSpec(("B",), INTEGER_ELEMENTS),
     "bias": LossInputSpec(("B",), INTEGER_ELEMENTS),
     "condition": LossInputSpec(("B", "BF", "VBF"), None),
@@ -62,7 +62,7 @@ NAMED_INPUT_FORMS = {
     "negatives": LossInputSpec(("NBD",), FLOAT_ELEMENTS),
     "similarity": LossInputSpec(("RR",), FLOAT_ELEMENTS),
 }
-BIAS_AS_CONDITION = LossInputSpec(("B", "BF"), None)
+BIAS_OR_CONDITION_SPEC = LossInputSpec(("B", "BF"), None)
 """What `bias` may be for a loss that also takes a condition: CCL-K."""
 
 SHAPE_LETTER_NAMES = {"R": "V*B", "E": "D'", "F": "K"}
@@ -83,13 +83,13 @@ def make_input_check(
     and what is wanted.
     """
     first, *others = inspect.signature(function).parameters.values()
-    wanted = {one.name: NAMED_INPUT_FORMS[one.name] for one in others if one.name in NAMED_INPUT_FORMS}
+    wanted = {one.name: NAMED_INPUT_SPECS[one.name] for one in others if one.name in NAMED_INPUT_SPECS}
     if "condition" in wanted and "bias" in wanted:
-        wanted["bias"] = BIAS_AS_CONDITION
+        wanted["bias"] = BIAS_OR_CONDITION_SPEC
     optional = {one.name for one in others if one.default is None}
 
     def check(views: Tensor, inputs: Mapping[str, LossInput]) -> dict[str, LossInput]:
-        of_first = FIRST_INPUT_FORMS["logits" if first.name == "logits" else "views"]
+        of_first = FIRST_INPUT_SPECS["logits" if first.name == "logits" else "views"]
         sizes: dict[str, int] = {}
         _check_input(function.__name__, first.name, views, of_first, sizes)
         if 0 in views.shape:
@@ -128,7 +128,7 @@ def _check_input(loss: str, name: str, value: LossInput, wanted: LossInputSpec, 
                         break
                 else:
                     return
-    letters = "" if name in FIRST_INPUT_FORMS else "VBD"
+    letters = "" if name in FIRST_INPUT_SPECS else "VBD"
     known = ", ".join(f"{letter} = {sizes[letter]}" for letter in letters if letter in sizes)
     elements = f" of {wanted.elements}" if wanted.elements else ""
     raise ValueError(

@@ -91,7 +91,7 @@ def pair_softplus_row_sums(scaled: Tensor, positive: Tensor, negative: Tensor) -
     return _PairSoftplus.apply(scaled, positive, negative)
 
 
-PAIRS_PER_STEP = 2**24
+PAIRS_PER_CHUNK = 2**24
 """Pairs per step on devices other than a CPU: 64 MiB in float32, all of a batch of 256."""
 
 
@@ -118,7 +118,7 @@ def _pair_softplus_sums(scaled: Tensor, positive: Tensor, negative: Tensor) -> t
         rows = [pair_softplus_of_row(*row) for row in zip(scaled, positive, negative, strict=True)]
         totals, gradients = zip(*rows, strict=True)
         return torch.stack(totals), torch.stack(gradients)
-    few = max(PAIRS_PER_STEP // scaled.shape[-1] ** 2, 1)  # so many rows that their pairs are at most `PAIRS_PER_STEP`
+    few = max(PAIRS_PER_CHUNK // scaled.shape[-1] ** 2, 1)  # rows that have at most `PAIRS_PER_CHUNK` pairs
     parts = zip(scaled.split(few), positive.split(few), negative.split(few), strict=True)
     totals, gradients = zip(*(pair_softplus_of_masked_rows(*rows) for rows in parts), strict=True)
     return torch.cat(totals), torch.cat(gradients)
@@ -295,13 +295,13 @@ def entry_gradients_one_by_one(
 ) -> Tensor:
     """Return what `entry_gradients_by_matmul` does, in fewer new matrices."""
     apart = 1 - aligned
-    levels = _entries_by_pair_kind(level, one_class, aligned, apart)
+    levels = _broadcast_cell_values(level, one_class, aligned, apart)
     if soft:
         aligned, apart = aligned.square(), apart.square()
-    return levels.addcmul_(_entries_by_pair_kind(slope, one_class, aligned, apart), cosine)
+    return levels.addcmul_(_broadcast_cell_values(slope, one_class, aligned, apart), cosine)
 
 
-def _entries_by_pair_kind(value: Tensor, one_class: Tensor, near: Tensor, far: Tensor) -> Tensor:
+def _broadcast_cell_values(value: Tensor, one_class: Tensor, near: Tensor, far: Tensor) -> Tensor:
     """Build the matrix that holds each cell's value times its weight."""
     (positive_near, positive_far), (negative_near, negative_far) = value
     matrix = (near * (positive_near - negative_near)).addcmul_(far, positive_far - negative_far).mul_(one_class)

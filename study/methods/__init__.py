@@ -34,12 +34,12 @@ MODULES_WITH_TORCH = ("base_method", "classifier_methods", "contrastive_method",
 
 
 @cache
-def _modules_by_name() -> dict[str, Any]:
+def _builtin_methods() -> dict[str, Any]:
     kinds = find_modules("study.methods", "NAMES", MODULES_WITH_TORCH).values()
     return dict(sorted({**{name: module for module in kinds for name in module.NAMES}, **METHODS}.items()))
 
 
-CATALOGUE = Catalogue("study.methods", ("NAMES", "knobs", "needs", "build"), "study.methods", _modules_by_name)
+CATALOGUE = Catalogue("study.methods", ("NAMES", "knobs", "needs", "build"), "study.methods", _builtin_methods)
 
 
 def method_names() -> list[str]:

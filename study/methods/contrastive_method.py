@@ -180,7 +180,7 @@ class ContrastiveMethod(Method):
         bias = batch.labels.bias
         if self.elsewhere is None or bias is None:
             return self.loss(pair, first, inputs, batch.labels.loss_tensors_by_name())
-        return self._loss_by_known_bias(pair, first, batch.labels, self._has_known_bias(batch))
+        return self._loss_by_known_bias(pair, first, batch.labels, self._known_bias_mask(batch))
 
     def _loss_views_and_tensors(
         self, features: Tensor, embeddings: Tensor, batch: Batch
@@ -191,7 +191,7 @@ class ContrastiveMethod(Method):
             inputs["extra_positives"] = embeddings[self.pair_views :]
         return embeddings[: self.pair_views], inputs
 
-    def _has_known_bias(self, batch: Batch) -> Tensor:
+    def _known_bias_mask(self, batch: Batch) -> Tensor:
         """Return which samples have a known bias, booleans (B,) on the host.
 
         For a training batch nothing waits for the device.

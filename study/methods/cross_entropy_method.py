@@ -20,12 +20,12 @@ from study.methods.sample_weights import balance_knobs
 if TYPE_CHECKING:
     from study.methods.base_method import Method, NetworkFactory
 
-OWN_LOSSES = (
+BUILTIN_LOSSES = (
     name
     for name, function in classification_losses_by_name().items()
     if function.__module__.startswith("study.losses.")
 )
-NAMES = [PLAIN_CROSS_ENTROPY, *OWN_LOSSES]
+NAMES = [PLAIN_CROSS_ENTROPY, *BUILTIN_LOSSES]
 
 
 def knobs(method: Section) -> Iterator[Knob]:

@@ -114,10 +114,10 @@ def build_regulariser(method: Section) -> LossTerm | None:
     return LossTerm.from_method(function, method) if function else None
 
 
-LABELS_SOURCE = "labels"
-SOME_LABELS_SOURCE = "some_labels"
-BIAS_MODEL_SOURCE = "model"
-EARLY_LAYERS_SOURCE = "early_layers"
+BIAS_FROM_LABELS = "labels"
+BIAS_FROM_SOME_LABELS = "some_labels"
+BIAS_FROM_MODEL = "model"
+BIAS_FROM_EARLY_LAYERS = "early_layers"
 
 
 BIAS_SOURCE_DOC = (
@@ -156,10 +156,11 @@ def bias_source_knobs(method: Section, takes_features: bool, takes_unknown: bool
         takes_features: the functions can work with bias features; else labels are the only source.
         takes_unknown: the method can do without the bias of some samples.
     """
-    sources = (LABELS_SOURCE, SOME_LABELS_SOURCE, EARLY_LAYERS_SOURCE, *([BIAS_MODEL_SOURCE] if takes_features else []))
-    yield Knob("bias_source", Literal[sources], LABELS_SOURCE, False, BIAS_SOURCE_DOC)
+    by_model = [BIAS_FROM_MODEL] if takes_features else []
+    sources = (BIAS_FROM_LABELS, BIAS_FROM_SOME_LABELS, BIAS_FROM_EARLY_LAYERS, *by_model)
+    yield Knob("bias_source", Literal[sources], BIAS_FROM_LABELS, False, BIAS_SOURCE_DOC)
     with_some = ["known_bias", "unknown_bias"] if takes_unknown else ["known_bias"]
-    keys = {SOME_LABELS_SOURCE: with_some, BIAS_MODEL_SOURCE: ["bias_field"]}.get(str(method.get("bias_source")), [])
+    keys = {BIAS_FROM_SOME_LABELS: with_some, BIAS_FROM_MODEL: ["bias_field"]}.get(str(method.get("bias_source")), [])
     if keys and method.get("unknown_bias") != "sup_con":
         keys += ["bias_epochs", "bias_learning_rate"]
     yield from (knob for knob in read_knobs(BiasSourceOptions) if knob.key in keys)
@@ -167,7 +168,7 @@ def bias_source_knobs(method: Section, takes_features: bool, takes_unknown: bool
 
 def bias_model_receptive_field(method: Section) -> int | None:
     """Return the receptive field of the bias-capturing model that a `method` section asks for, if it does."""
-    return to_options(BiasSourceOptions, method).bias_field if method.get("bias_source") == BIAS_MODEL_SOURCE else None
+    return to_options(BiasSourceOptions, method).bias_field if method.get("bias_source") == BIAS_FROM_MODEL else None
 
 
 ADVERSARY_DOC = (

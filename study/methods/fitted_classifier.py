@@ -18,10 +18,10 @@ from study.models.encoder import Encoder, Network
 from study.models.frozen_networks import LayersOnFrozenNetwork
 from study.models.network_keys import HeadOptions
 
-TRUSTED_TYPES = ("sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",)
+TRUSTED_SKOPS_TYPES = ("sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",)
 """Types of such models besides those that skops knows as safe."""
 
-ALLOWED_MODEL_TYPES = ("DummyClassifier", "LogisticRegression", "HistGradientBoostingClassifier")
+ALLOWED_SKLEARN_MODELS = ("DummyClassifier", "LogisticRegression", "HistGradientBoostingClassifier")
 """Models that may be read."""
 
 
@@ -75,12 +75,12 @@ class FittedClassifier(nn.Module):
             from skops.io.exceptions import UntrustedTypesFoundException
 
             try:
-                found = loads(self.stored.cpu().numpy().tobytes(), trusted=list(TRUSTED_TYPES))
+                found = loads(self.stored.cpu().numpy().tobytes(), trusted=list(TRUSTED_SKOPS_TYPES))
             except (UntrustedTypesFoundException, BadZipFile, ValueError, KeyError, TypeError, OSError) as error:
                 raise UserError(f"the stored model cannot be read: {' '.join(str(error).split())[:200]}") from None
-            if type(found).__name__ not in ALLOWED_MODEL_TYPES or not type(found).__module__.startswith("sklearn."):
+            if type(found).__name__ not in ALLOWED_SKLEARN_MODELS or not type(found).__module__.startswith("sklearn."):
                 raise UserError(
-                    f"the stored model is a {type(found).__name__}, allowed: {', '.join(ALLOWED_MODEL_TYPES)}"
+                    f"the stored model is a {type(found).__name__}, allowed: {', '.join(ALLOWED_SKLEARN_MODELS)}"
                 )
             self._model = found
         return self._model

@@ -6,7 +6,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from study.catalogue import OWN_FUNCTION_NAMES
+from study.catalogue import NAMES_FOR_OWN_FUNCTION
 from study.data.dataset import Facts
 from study.errors import UserError
 from study.knobs import Knob, Section
@@ -15,7 +15,7 @@ from study.methods.method_needs import MethodNeeds
 if TYPE_CHECKING:
     from study.methods.base_method import NetworkFactory
 
-OWN_FUNCTION_NAME = OWN_FUNCTION_NAMES["study.methods"]
+OWN_FUNCTION_NAME = NAMES_FOR_OWN_FUNCTION["study.methods"]
 NAMES = [OWN_FUNCTION_NAME]
 
 REUSE_PROCESS_KEY = "reuse_process"

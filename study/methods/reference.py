@@ -54,12 +54,12 @@ REFERENCES: Mapping[str, ReferenceKind] = {
 """References by name; `study.training.reference_fitting` fits them."""
 
 
-USABLE_REFERENCES = tuple(name for name, kind in REFERENCES.items() if not kind.predicts_by_group)
+EXPORTABLE_REFERENCES = tuple(name for name, kind in REFERENCES.items() if not kind.predicts_by_group)
 
 
 def knobs(method: Section) -> Iterator[Knob]:
     """Yield the knob `model`: which of the references that judge by a sample alone."""
-    yield Knob("model", Literal[USABLE_REFERENCES], None, True, "which model of scikit-learn")
+    yield Knob("model", Literal[EXPORTABLE_REFERENCES], None, True, "which model of scikit-learn")
 
 
 def needs(method: Section) -> MethodNeeds:

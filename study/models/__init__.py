@@ -29,16 +29,16 @@ MODULES_WITH_TORCH = ("backbone_network", "efficientnet", "encoder", "frozen_net
 """Modules of this package that need PyTorch: they hold what is built, the others what a study file can say of it."""
 
 
-def _own_networks() -> Mapping[str, Any]:
+def _builtin_networks() -> Mapping[str, Any]:
     return {**find_modules("study.models", "Options", MODULES_WITH_TORCH), **NETWORKS}
 
 
-CATALOGUE = Catalogue("study.models", ("Options", "why_unsuited", "build"), "study.models", _own_networks)
+CATALOGUE = Catalogue("study.models", ("Options", "why_unsuited", "build"), "study.models", _builtin_networks)
 
 
 def model_knobs(model: Mapping[str, Any]) -> dict[str, Knob]:
     """Return the keys of a `model` section besides `name`: the encoder's, and those of its head that take effect."""
-    if model["name"] == CATALOGUE.own_function_name:
+    if model["name"] == CATALOGUE.name_for_own_function:
         return {}
     head = model.get("head", "none")
     without = {"none": {"head_hidden", "head_features", "head_norm"}, "linear": {"head_hidden"}}.get(str(head), set())
@@ -58,7 +58,7 @@ def why_network_unsuited(model: Mapping[str, Any], facts: Facts) -> str | None:
     if problem is None:
         return None
     # no code of others for a message
-    others = [name for name in _own_networks() if _why_unsuited_to_data({"name": name}, facts) is None]
+    others = [name for name in _builtin_networks() if _why_unsuited_to_data({"name": name}, facts) is None]
     if model["name"] in others:
         return f"{model['name']} {problem}"
     return f"{model['name']} {problem}. Networks for this data: {', '.join(others) or 'none'}"

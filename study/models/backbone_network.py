@@ -37,7 +37,7 @@ class Backbone(Encoder):
     def __init__(self, net: nn.Module, architecture: str, options: network_keys.BackboneOptions, facts: Facts) -> None:
         super().__init__()
         self.net, self.architecture = net, architecture
-        self._cut = network_keys.LAST_FROZEN_LAYER.get(architecture, {}).get(options.trained_stages)
+        self._cut = network_keys.LAST_FROZEN_LAYERS.get(architecture, {}).get(options.trained_stages)
         whole = net.state_dict().keys()
         self.features = remove_classifier(net)
         self.dropped = whole - net.state_dict().keys()
@@ -93,7 +93,7 @@ class TrainedStages(Encoder):
 
     def __init__(self, backbone: Backbone, trained: str, lr_factor: float) -> None:
         super().__init__()
-        self.first, self.channels = network_keys.LAST_FROZEN_LAYER[backbone.architecture][trained]
+        self.first, self.channels = network_keys.LAST_FROZEN_LAYERS[backbone.architecture][trained]
         self.lr_factor = lr_factor
 
     def train(self, mode: bool = True) -> Self:

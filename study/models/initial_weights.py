@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from study.models.encoder import Encoder
 
 
-NESTING_KEYS = ("state_dict", "model", "net", "student", "teacher")
+STATE_DICT_KEYS = ("state_dict", "model", "net", "student", "teacher")
 """Keys under which programs keep the weights in their file, possibly nested."""
 
-OWN_NAME_PREFIXES = ("method.network.encoder.net.", "encoder.net.")
+OWN_MODEL_PREFIXES = ("method.network.encoder.net.", "encoder.net.")
 """Prefixes of each name in a trained model of this project and in its encoder: preferred to any other."""
 
 OLD_DENSENET_NAME_PATTERN = re.compile(r"(denselayer\d+\.(?:norm|relu|conv))\.([12]\.)")
@@ -37,9 +37,9 @@ MAX_NESTING_DEPTH = 4
 class FoundStateDict(NamedTuple):
     """A mapping of names to tensors, a prefix of some of its names, and how many wanted names it leads to."""
 
-    keys: tuple[str, ...]
+    nesting_keys: tuple[str, ...]
     prefix: str
-    matches: int
+    n_matching_names: int
     content: Mapping[str, Any]
 
 
@@ -65,15 +65,15 @@ def unwrap_state_dict(content: Any, wanted: Collection[str], place: str) -> "dic
         for within, tensors in mappings
         for prefix, fitting in _count_matches_by_prefix(tensors, frozenset(wanted)).items()
     ]
-    whole = [one for one in found if one.matches == len(wanted)]
-    ours = [one for one in whole if one.prefix in OWN_NAME_PREFIXES]
+    whole = [one for one in found if one.n_matching_names == len(wanted)]
+    ours = [one for one in whole if one.prefix in OWN_MODEL_PREFIXES]
     if len(whole) > 1 and len(ours) != 1:
-        names = list_few_names(["/".join((*one.keys, f"{one.prefix}*")) for one in whole])
+        names = list_few_names(["/".join((*one.nesting_keys, f"{one.prefix}*")) for one in whole])
         raise UserError(
             f"{place}: holds the weights of several networks that fit: {names}. Save the one to begin from as a file "
             "of its own"
         )
-    best = (ours or whole or [max(found, key=lambda one: one.matches)])[0]
+    best = (ours or whole or [max(found, key=lambda one: one.n_matching_names)])[0]
     return {
         name.removeprefix(best.prefix): tensor for name, tensor in best.content.items() if name.startswith(best.prefix)
     }
@@ -101,7 +101,7 @@ def _tensor_mappings(
     if content and all(isinstance(name, str) and torch.is_tensor(tensor) for name, tensor in content.items()):
         yield within, {OLD_DENSENET_NAME_PATTERN.sub(r"\1\2", name): tensor for name, tensor in content.items()}
         return
-    for key in NESTING_KEYS:
+    for key in STATE_DICT_KEYS:
         yield from _tensor_mappings(content.get(key), (*within, key))
 
 
@@ -137,14 +137,14 @@ def describe_weights_file(model: Mapping[str, Any]) -> dict[str, str]:
     return {"name": name, "file": file.name, "sha256": found}
 
 
-LocatedFile = tuple[str, str]
+PathAndSha256 = tuple[str, str]
 """Path and sha256 of a file."""
 
-_located_files: dict[str, LocatedFile] = {}
+_located_files: dict[str, PathAndSha256] = {}
 """Files that another process found, by `_weights_key`: a worker of Ray runs in a folder of its own."""
 
 
-def locate_weights(sections: Iterable[Mapping[str, Any]]) -> dict[str, LocatedFile]:
+def locate_weights(sections: Iterable[Mapping[str, Any]]) -> dict[str, PathAndSha256]:
     """Find the weights of `model` sections, for `use_located_weights` in another process."""
     files_of = {
         _weights_key(model): find_weights_file(model)[0] for model in sections if model.get("weights") is not None
@@ -152,7 +152,7 @@ def locate_weights(sections: Iterable[Mapping[str, Any]]) -> dict[str, LocatedFi
     return {key: (str(file.absolute()), file_sha256(file)) for key, file in files_of.items()}
 
 
-def use_located_weights(located: Mapping[str, LocatedFile]) -> None:
+def use_located_weights(located: Mapping[str, PathAndSha256]) -> None:
     """Look for weights first where another process found them, then where a user's paths lead.
 
     `load_weights_into` refuses a file whose content has changed since.
@@ -244,10 +244,10 @@ def load_state_exactly(net: "nn.Module", state: "dict[str, Tensor]", problem: st
     try:
         net.load_state_dict(state)
     except RuntimeError as error:
-        raise UserError(f"{problem}. {' '.join(str(error).split())[:MAX_SHOWN_CHARACTERS]}") from None
+        raise UserError(f"{problem}. {' '.join(str(error).split())[:MAX_ERROR_CHARACTERS]}") from None
 
 
-MAX_SHOWN_CHARACTERS = 500
+MAX_ERROR_CHARACTERS = 500
 """Maximum length, in characters, of PyTorch's message on what does not fit."""
 
 

@@ -62,7 +62,7 @@ LATE_STAGE_MODULES: Mapping[str, tuple[tuple[str, int], ...]] = {
 }
 """Modules and channels of each architecture's last stages before the features, which `joined` can join to them."""
 
-LAST_FROZEN_LAYER: Mapping[str, Mapping[str, tuple[str, int]]] = {
+LAST_FROZEN_LAYERS: Mapping[str, Mapping[str, tuple[str, int]]] = {
     "efficientnet_lite0": {"last": ("_blocks.14", 192), "last_two": ("_blocks.10", 112)},
     **{f"resnet{depth}": {"last": ("layer3", 256), "last_two": ("layer2", 128)} for depth in (18, 34)},
     **{f"resnet{depth}": {"last": ("layer3", 1024), "last_two": ("layer2", 512)} for depth in (50, 101, 152)},
@@ -149,8 +149,8 @@ def why_wrong_weights(architecture: str, options: BackboneOptions, facts: Facts)
     if options.joined > (stages := len(LATE_STAGE_MODULES.get(architecture, ()))):
         return f"has {stages} stages that model.joined can join, {options.joined} given"
     if options.trained_stages != "none":
-        if architecture not in LAST_FROZEN_LAYER:
-            return f"has no stages that model.trained_stages knows. Networks that have: {', '.join(LAST_FROZEN_LAYER)}"
+        if architecture not in LAST_FROZEN_LAYERS:
+            return f"has no stages that model.trained_stages knows. Networks that have: {', '.join(LAST_FROZEN_LAYERS)}"
         if facts.shape[1] != facts.shape[2]:
             size = image_size_in_words(facts)
             return f"trains stages on square images, not on those of {size} pixels: model.trained_stages"

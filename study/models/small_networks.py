@@ -98,7 +98,7 @@ SMALL_CONV_NET_GRID = 4
 """Positions along the longer side that the linear layer sees."""
 
 
-MAX_POOLED_SIDE = 32
+MAX_SIDE_TO_MAX_POOL = 32
 """Pixels of a side up to which it is halved by max pooling; a longer one is halved by stride, at a quarter the cost."""
 
 
@@ -128,7 +128,7 @@ class SmallConvNet(Encoder):
         for index in range(max(2, halvings)):
             outputs = width * min(2**index, WIDEST_CHANNELS_FACTOR)
             halve = index < halvings
-            by_stride = max(sides) > MAX_POOLED_SIDE
+            by_stride = max(sides) > MAX_SIDE_TO_MAX_POOL
             layers.append(nn.Conv2d(inputs, outputs, 3, stride=2 if by_stride else 1, padding=1, bias=False))
             layers += [nn.BatchNorm2d(outputs), nn.ReLU()]
             if halve and not by_stride:

@@ -46,7 +46,7 @@ class CandidateSelection:
         by_rule = spec.metric
         if own.has_several_metrics:
             by_rule = f"front of {', '.join(own.metrics)}, {own.front_choice_text}"
-        by_rule += f": {spec.margin_rule}" if spec.margin_rule else ""
+        by_rule += f": {spec.margin_rule_text}" if spec.margin_rule_text else ""
         metrics = f"front of {', '.join(self.pareto)}" if self.pareto else self.by or by_rule
         constraints = [*self.where, *spec.search.constraints]
         return " where ".join([metrics, *([" and ".join(dict.fromkeys(constraints))] if constraints else [])])
@@ -68,7 +68,7 @@ def select_candidates(results: Results, choice: CandidateSelection) -> list[Cand
     metrics = tuple(choice.pareto) or ((choice.by,) if choice.by else spec.objective.metrics)
     _check_metrics(spec, ranked, [*metrics, *(each.metric for each in constraints)])
     directions = tuple(_metric_direction(spec, name) for name in metrics)
-    goal = Objective(metrics, directions, tuple(constraints), spec.objective.window)
+    goal = Objective(metrics, directions, tuple(constraints), spec.objective.epoch_window)
     if of_study := spec.objective.has_several_metrics and set(choice.pareto) == set(spec.objective.metrics):
         ranked = [candidate for candidate, _ in results.scored_candidates]
     confirmed = results.is_confirmed and (of_study or not choice.pareto)
@@ -139,7 +139,7 @@ def _check_metrics(spec: StudySpec, ranked: Iterable[Candidate], names: Iterable
 
     Where each trial's epoch is chosen, every epoch needs the metric.
     """
-    place = -1 if spec.objective.window is None else 0
+    place = -1 if spec.objective.epoch_window is None else 0
     reports = [candidate.trial.reports[place] for candidate in ranked]
     reported = sorted({name for report in reports for name in report if name.startswith("val/")})
     for name in names:

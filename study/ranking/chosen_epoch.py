@@ -41,21 +41,21 @@ class BestEpochTracker:
     """
 
     def __init__(self, goal: Objective) -> None:
-        self._goal, self._recent = goal, deque[dict[str, float | None]](maxlen=goal.window or 1)
+        self._goal, self._recent = goal, deque[dict[str, float | None]](maxlen=goal.epoch_window or 1)
         self.n_reports, self.chosen_epoch = 0, 0
         self.chosen_score: TrialScore | None = None
 
     def update(self, report: EpochReport) -> bool:
         """Take in the next epoch's metrics, and return whether it is the chosen one now."""
         self.n_reports += 1
-        if self._goal.window is None:  # a million reports are heard again when a large study is resumed
+        if self._goal.epoch_window is None:  # a million reports are heard again when a large study is resumed
             self.chosen_epoch, self.chosen_score = self.n_reports, self._goal.score_of_report(report)
             return True
         self._recent.append({name: _finite_or_none(report.get(name)) for name in self._goal.needed_metrics})
         means = {name: _mean_of_metric(self._recent, name) for name in self._goal.needed_metrics}
         score = self._goal.score_of_report(means)
-        before = self.chosen_score if self.n_reports > self._goal.window else None
-        if before is not None and (score is None or score.first_metric_key >= before.first_metric_key):
+        before = self.chosen_score if self.n_reports > self._goal.epoch_window else None
+        if before is not None and (score is None or score.first_metric_sort_key >= before.first_metric_sort_key):
             return False
         self.chosen_epoch, self.chosen_score = self.n_reports, score
         return True
@@ -80,7 +80,7 @@ def metrics_at_chosen_epoch(goal: Objective, trial: TrialRecord) -> EpochReport:
     if not trial.reports:
         return {}
     last = trial.reports[-1]
-    if goal.window is None:
+    if goal.epoch_window is None:
         return last
     known = trial.chosen_metrics_cache.get(goal)
     if known is None or known[0] is not last:
@@ -104,19 +104,19 @@ def iter_scores_if_ended(goal: Objective, reports: Sequence[EpochReport]) -> Ite
 
 def chosen_epoch_text(goal: Objective) -> str:
     """Return in words which epoch is chosen."""
-    if goal.window is None:
+    if goal.epoch_window is None:
         return LAST_EPOCH_TEXT
     limits = " within the limits" if goal.constraints else ""
-    if goal.window == 1:
+    if goal.epoch_window == 1:
         return f"at the best epoch by {goal.metrics[0]}{limits}"
-    return f"at the best epoch by {goal.metrics[0]}{limits}, as the mean of the {goal.window} epochs up to it"
+    return f"at the best epoch by {goal.metrics[0]}{limits}, as the mean of the {goal.epoch_window} epochs up to it"
 
 
 def _compute_metrics_at_chosen_epoch(goal: Objective, reports: Sequence[EpochReport]) -> EpochReport:
     choice = BestEpochTracker(goal)
     for report in reports:
         choice.update(report)
-    window = reports[max(0, choice.chosen_epoch - (goal.window or 1)) : choice.chosen_epoch]
+    window = reports[max(0, choice.chosen_epoch - (goal.epoch_window or 1)) : choice.chosen_epoch]
     means = {name: _mean_of_metric(window, name) for name in reports[-1]}
     # what only the last report has is of the chosen weights
     of_weights = {name: value for name, value in reports[-1].items() if name not in window[0]}

@@ -24,7 +24,7 @@ def trial_of_best_seed(spec: StudySpec, trials: Sequence[TrialRecord]) -> TrialR
     """
     scores = [(trial, mean_score(spec.objective, [trial])) for trial in trials]
     scored = [(trial, score) for trial, score in scores if score is not None]
-    ordered = sorted(scored, key=lambda pair: (*pair[1].first_metric_key, pair[0].number))
+    ordered = sorted(scored, key=lambda pair: (*pair[1].first_metric_sort_key, pair[0].number))
     return ordered[0][0] if ordered else trials[0]
 
 
@@ -67,7 +67,7 @@ def ensemble_statistics(record: StudyRecord) -> dict[str, SeedStatistics]:
 
 def _is_score_better_beyond_rounding(one: TrialScore, other: TrialScore) -> bool:
     """Return whether a score is better by the constraints, then by the first metric, beyond the noise of rounding."""
-    for ours, theirs in zip(one.first_metric_key, other.first_metric_key, strict=True):
+    for ours, theirs in zip(one.first_metric_sort_key, other.first_metric_sort_key, strict=True):
         if not math.isclose(ours, theirs, rel_tol=RELATIVE_TOLERANCE):
             return ours < theirs
     return False

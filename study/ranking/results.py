@@ -351,7 +351,7 @@ class Results:
             if (score := candidate.confirmed_score if confirmed else candidate.score)
         ]
         if rivals and reference and (own := reference.score):
-            better = sum(score.first_metric_key < own.first_metric_key for _, score in rivals)
+            better = sum(score.first_metric_sort_key < own.first_metric_sort_key for _, score in rivals)
             rivals.insert(better, (reference, own))
         place = next((at for at, (one, _) in enumerate(rivals) if is_incumbent(self.spec, one)), None)
         if place is None or rivals[place][1].total_violation > rivals[0][1].total_violation:

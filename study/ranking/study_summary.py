@@ -22,7 +22,7 @@ from study.ranking.final_model import ensemble_statistics
 from study.ranking.json_documents import FLATTEN_FIELDS, OMIT_IF_NONE
 from study.spec import StudySpec
 from study.spec.constraints import MetricConstraint
-from study.text import format_parameter, list_few_names, pluralise, shell_command
+from study.text import format_parameter, list_few_names, pluralise, study_command
 
 BEST_ON_TEST_TEXT = "at the epoch that is best on the test split, so too good on average"
 
@@ -37,7 +37,7 @@ def metrics_at_other_epochs(spec: StudySpec, trials: Sequence[TrialRecord]) -> d
     metrics = [f"{split}/{name.split('/')[1]}" for name in spec.objective.needed_metrics for split in ("val", "test")]
     last = {name: seed_statistics(trial.last_metric(name) for trial in trials) for name in metrics}
     test_best = {spec.test_metric: seed_statistics(_best_test_value(spec, trial) for trial in trials)}
-    by_epoch = {LAST_EPOCH_TEXT: last if spec.objective.window is not None else {}, BEST_ON_TEST_TEXT: test_best}
+    by_epoch = {LAST_EPOCH_TEXT: last if spec.objective.epoch_window is not None else {}, BEST_ON_TEST_TEXT: test_best}
     spreads = {which: {name: value for name, value in of.items() if value} for which, of in by_epoch.items()}
     return {which: of for which, of in spreads.items() if of}
 
@@ -269,10 +269,10 @@ def result_metric_values(results: Results) -> dict[str, float]:
     best. Where the best is a reference, what leads the search is `search`.
     """
     arms = summarise_study(results).arms.items()
-    return {f"{who}/{name}": value for who, arm in arms for name, value in arm_result_values(results, arm).items()}
+    return {f"{who}/{name}": value for who, arm in arms for name, value in _arm_result_values(results, arm).items()}
 
 
-def arm_result_values(results: Results, arm: ArmSummary) -> dict[str, float]:
+def _arm_result_values(results: Results, arm: ArmSummary) -> dict[str, float]:
     """Return mean and sample standard deviation over seeds of one arm, as SPLIT/NAME and SPLIT/NAME_sd."""
     names = result_metrics(results.spec) if results.spec.final_seeds is None else arm.metrics
     known = {name: value for name in names if (value := arm.metrics.get(name))}
@@ -280,6 +280,18 @@ def arm_result_values(results: Results, arm: ArmSummary) -> dict[str, float]:
         f"{name}{end}": one for name, value in known.items() for end, one in (("", value.mean), ("_sd", value.sd))
     }
     return {name: float(number) for name, number in numbers.items() if number is not None}
+
+
+def result_row_values(spec: StudySpec, arm: ArmSummary) -> dict[str, float]:
+    """Return every metric of an arm under the names that a reference's have, so that rows of results are comparable.
+
+    Means, with the standard error of the split's samples as `_standard_error`; deviations over seeds, which a reference
+    has none of, for the metrics of `result_metrics` alone.
+    """
+    values = {name: value.mean for name, value in arm.metrics.items()}
+    values |= {f"{name}_standard_error": of.split_error for name, of in arm.metrics.items() if of.split_error}
+    spreads = {f"{name}_sd": arm.metrics[name].sd for name in result_metrics(spec) if name in arm.metrics}
+    return values | {name: sd for name, sd in spreads.items() if sd is not None}
 
 
 def result_seeds(results: Results) -> dict[str, str]:
@@ -313,7 +325,7 @@ def first_failure_text(record: StudyRecord, name: str) -> str | None:
     """
     if (failed := record.first_failed_trial) is None:
         return None
-    return f"trial {failed.number} failed: {failed.end_reason}. {shell_command('logs', name, '--trial', failed.number)}"
+    return f"trial {failed.number} failed: {failed.end_reason}. {study_command('logs', name, '--trial', failed.number)}"
 
 
 def summary_lines(summary: StudySummary) -> list[str]:

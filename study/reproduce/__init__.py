@@ -27,7 +27,7 @@ from study.reproduce.reproduction import (
 from study.spec import StudySpec, load_study
 from study.spec.load import declared_readings
 from study.spec.paper_readings import has_own_trials
-from study.text import shell_command
+from study.text import study_command
 
 __all__ = ["build_and_write_reproduction", "reproduction_to_dict", "reproduction_to_markdown"]
 
@@ -134,7 +134,7 @@ def _study_names_by_reading(table: str, request: ReproductionRequest, readings: 
 def _check_table_has_study(table: str) -> None:
     why_not = published.load_published_table(table).no_study
     if why_not:
-        numbers = shell_command("reproduce", table, "--report")
+        numbers = study_command("reproduce", table, "--report")
         raise UserError(f"{table}: nothing of it can be run here: {why_not}. Its printed numbers: {numbers}")
 
 
@@ -178,7 +178,7 @@ def _requested_study(table: str, request: ReproductionRequest, name: str, readin
     """Return the study of a table with the requested options, under this name and reading of its protocol."""
     overrides = [*request.assignments, *_seed_overrides(request.seeds)]
     spec = load_study(table, overrides, request.profile, name, reading=reading)
-    if spec.objective.window is not None:
+    if spec.objective.epoch_window is not None:
         raise UserError(
             "search.epoch: 'best' given, allowed is last: a table is compared at the last epoch, and where the paper "
             "did so at the best one on the test split"

@@ -12,7 +12,7 @@ from study.spec.space import SearchSpace
 from study.spec.yaml_document import YamlDocument, parse_assignment
 from study.training.config import TRIAL_SECTIONS
 
-Configuration = TypeVar("Configuration", bound=Params)
+ParamsT = TypeVar("ParamsT", bound=Params)
 
 
 def configuration_key(params: Params) -> frozenset[tuple[str, bool, Scalar]]:
@@ -31,9 +31,9 @@ def are_same_configuration(params: Params, other: Params) -> bool:
     return configuration_key(params) == configuration_key(other)
 
 
-def distinct_configurations(configurations: Iterable[Configuration]) -> list[Configuration]:
+def distinct_configurations(configurations: Iterable[ParamsT]) -> list[ParamsT]:
     """Return the different ones of these configurations, each where it comes first."""
-    found: dict[frozenset[tuple[str, bool, Scalar]], Configuration] = {}
+    found: dict[frozenset[tuple[str, bool, Scalar]], ParamsT] = {}
     for params in configurations:
         found.setdefault(configuration_key(params), params)
     return list(found.values())
@@ -55,7 +55,7 @@ def configuration_digest(values: Section) -> str:
     return files.sha256_of_values(sections)
 
 
-ENQUEUE_SOURCE = "enqueue"
+TYPED_CONFIGURATION_SOURCE = "enqueue"
 """What messages call the source of a typed configuration."""
 
 
@@ -75,9 +75,9 @@ def parse_configuration(
     Raises:
         UserError: says everything that is wrong, as that of `--set` does.
     """
-    document, given = YamlDocument(ENQUEUE_SOURCE, {}), dict[str, Scalar]()
+    document, given = YamlDocument(TYPED_CONFIGURATION_SOURCE, {}), dict[str, Scalar]()
     for assignment in assignments:
-        key, value, place = parse_assignment(assignment, ENQUEUE_SOURCE)
+        key, value, place = parse_assignment(assignment, TYPED_CONFIGURATION_SOURCE)
         if not isinstance(value, Scalar):
             raise UserError(f"{place}: {key}: {quote_value(value)} given, allowed is a single value")
         given[key], document.locations[key,] = value, place
@@ -122,12 +122,12 @@ def invalid_value_messages(space: SearchSpace, params: Params) -> dict[str, str]
         domain = space.domains.get(key)
         if domain is None:
             wrong[key] = "is not searched"
-        elif not domain.contains(value) or not _is_number_of_domain(space, key, domain, value):
+        elif not domain.contains(value) or not _has_number_type_of_domain(space, key, domain, value):
             wrong[key] = f"{quote_value(value)} given, {_allowed_values_text(space, key)}"
     return wrong
 
 
-def _is_number_of_domain(space: SearchSpace, key: str, domain: Domain, value: Scalar) -> bool:
+def _has_number_type_of_domain(space: SearchSpace, key: str, domain: Domain, value: Scalar) -> bool:
     """Return whether a value of a range is a number, and an int where the range has whole numbers."""
     if domain.choices is not None:
         return True

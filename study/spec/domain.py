@@ -27,7 +27,7 @@ def _refuse_oversized_integer(value: Value) -> Value:
     return value
 
 
-def _check_choice(value: Value) -> Value:
+def _check_choice_is_scalar(value: Value) -> Value:
     """Return a choice as it is.
 
     Raises:
@@ -43,7 +43,7 @@ def _check_choice(value: Value) -> Value:
 
 FiniteFloat = Annotated[float, Field(allow_inf_nan=False)]
 FiniteNumber = Annotated[int | FiniteFloat, BeforeValidator(_refuse_oversized_integer)]
-ChoiceValue = Annotated[bool | int | FiniteFloat | str | None, BeforeValidator(_check_choice)]
+ChoiceValue = Annotated[bool | int | FiniteFloat | str | None, BeforeValidator(_check_choice_is_scalar)]
 
 
 class Domain(StrictModel):
@@ -80,7 +80,7 @@ class Domain(StrictModel):
         return value if isinstance(value, dict | list | Domain) else {"choices": [value]}
 
     @model_validator(mode="after")
-    def _check_one_form(self) -> Self:
+    def _check_range_or_choices(self) -> Self:
         if self.choices is not None:
             if any((self.low is not None, self.high is not None, self.log, self.step is not None, self.range)):
                 raise ValueError("give either choices, or low and high, not both")

@@ -17,7 +17,7 @@ from pydantic_core import CoreSchema
 from typing_extensions import TypeAliasType
 
 from study import metrics
-from study.knobs import Knob, described_names
+from study.knobs import Knob, descriptions_by_name
 from study.methods import OWN_FUNCTION_NAME
 from study.spec.domain import ChoiceValue, Domain
 from study.spec.load import STUDY_NAME_PATTERN
@@ -31,7 +31,7 @@ from study.spec.section_models import (
     type_with_range_checks,
     union_of_types,
 )
-from study.spec.trial_sections import NAME_CATALOGUES, section_knobs
+from study.spec.trial_sections import SECTION_CATALOGUES, section_knobs
 from study.spec.yaml_document import IGNORED_KEY_PREFIX
 from study.training.config import TRIAL_SECTIONS
 
@@ -82,7 +82,7 @@ def study_file_schema_text() -> str:
     return "\n".join(["{", *body, ' "$defs": {', ",\n".join(lines), " }", "}", ""])
 
 
-def declared_knobs(section: str, name: str = "") -> dict[str, list[Knob]]:
+def possible_knobs_by_key(section: str, name: str = "") -> dict[str, list[Knob]]:
     """Return the knobs that each key of a section may have, whatever its other keys are.
 
     Each name that changes which keys there are is followed.
@@ -107,7 +107,7 @@ def declared_knobs(section: str, name: str = "") -> dict[str, list[Knob]]:
 
 def names_of_section(section: str) -> list[str]:
     """Return the values of a section's `name`; entries of other distributions that cannot be used are left out."""
-    catalogue = NAME_CATALOGUES[section]
+    catalogue = SECTION_CATALOGUES[section]
     return [name for name in catalogue.listed_names() if catalogue.why_unusable(name) is None]
 
 
@@ -115,9 +115,9 @@ def _study_file_schema_model() -> type[BaseModel]:
     """Make the model of a study file."""
     sections, searchable = dict[str, object](), dict[str, object]()
     for section in TRIAL_SECTIONS:
-        names = names_of_section(section) if section in NAME_CATALOGUES else []
-        by_name = {name: declared_knobs(section, name) for name in names}
-        forms = by_name or {"": declared_knobs(section)}
+        names = names_of_section(section) if section in SECTION_CATALOGUES else []
+        by_name = {name: possible_knobs_by_key(section, name) for name in names}
+        forms = by_name or {"": possible_knobs_by_key(section)}
         models = [_section_schema_model(section, keys, name) for name, keys in forms.items()]
         sections[section] = Annotated[union_of_types(models), Field(discriminator="name")] if by_name else models[0]
         together: dict[str, list[Knob]] = {}
@@ -136,7 +136,7 @@ def _study_file_schema_model() -> type[BaseModel]:
         key: Annotated[union_of_types([kind, Literal["paper"], domain]), _DomainSchemaForms()]
         for key, kind in searchable.items()
     }
-    alternatives = {section: GenericAlias(dict, (str, sections[section])) for section in NAME_CATALOGUES}
+    alternatives = {section: GenericAlias(dict, (str, sections[section])) for section in SECTION_CATALOGUES}
     search = _search_schema_model(
         _optional_keys_model("space", space),
         _optional_keys_model("point", searchable),
@@ -243,7 +243,7 @@ def _simplify_schema(schema: JsonSchemaValue) -> JsonSchemaValue:
     if "description" in cleaned:
         head, _, block = cleaned["description"].partition("\nAttributes:\n")
         cleaned["description"] = " ".join(head.split())
-        words = described_names(block)
+        words = descriptions_by_name(block)
         for key, described in cleaned.get("properties", {}).items():
             if key in words:
                 described.setdefault("description", words[key])

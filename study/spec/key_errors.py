@@ -105,7 +105,7 @@ def validate_section_as(
             explained.setdefault(key, []).append(_explain_error(model, detail, key, values))
         for key, messages in explained.items():
             message, example = _join_messages(messages), EXAMPLES_BY_KEY.get(".".join(key))
-            shown = f", as {example}" if example and message.endswith(FORM_ENDINGS) else ""
+            shown = f", as {example}" if example and message.endswith(ENDINGS_BEFORE_EXAMPLE) else ""
             problems.add_problem(key, f"{message}{shown}")
         return None
 
@@ -136,12 +136,12 @@ def _explain_error(model: type[BaseModel], detail: ErrorDetails, key: KeyPath, s
     """Return what is wrong with a key, in a section with certain values if it is in one."""
     kind, value = detail["type"], detail["input"]
     if kind == "extra_forbidden":
-        if len(key) == 1 and (dotted := dotted_keys(key[0])):
+        if len(key) == 1 and (dotted := dotted_keys_ending_in(key[0])):
             return f"unknown key. Did you mean {' or '.join(map(repr, dotted))}?"
-        if bringing := _values_that_bring_key(key, section or {}):
+        if bringing := _values_enabling_key_text(key, section or {}):
             return f"unknown key: it comes with {bringing}"
         valid = _valid_keys_at(model, detail["loc"][:-1])
-        return f"unknown key. {suggest_or_list(key[-1], valid, 'Allowed here', KEYS_COMMAND)}{_where_key_exists(key)}"
+        return f"unknown key. {suggest_or_list(key[-1], valid, 'Allowed here', KEYS_COMMAND)}{_key_owners_hint(key)}"
     if kind == "missing":
         return "is missing"
     if kind == "literal_error":
@@ -162,7 +162,7 @@ def _explain_error(model: type[BaseModel], detail: ErrorDetails, key: KeyPath, s
     return f"{quote_value(value)} given, {message if kind == 'value_error' else 'allowed is ' + message}"
 
 
-def _values_that_bring_key(key: KeyPath, section: Section) -> str:
+def _values_enabling_key_text(key: KeyPath, section: Section) -> str:
     """Return which other value of a key of the same section would bring a key that the section lacks; else nothing."""
     if len(key) != 2 or key[0] not in ("model", "method") or not isinstance(section.get("name"), str):
         return ""
@@ -191,19 +191,19 @@ EXAMPLES_BY_KEY = {
 }
 """An example of each value whose form a user would not guess, for the message about another."""
 
-FORM_ENDINGS = ("a list", "a mapping of keys to values", "a number", "a text")
+ENDINGS_BEFORE_EXAMPLE = ("a list", "a mapping of keys to values", "a number", "a text")
 """What a message ends with that an example follows."""
 
 
-def _where_key_exists(key: KeyPath) -> str:
+def _key_owners_hint(key: KeyPath) -> str:
     """Return which other networks, methods or data sets have a key of their section that the chosen one lacks."""
-    if len(key) != 2 or key[0] not in KEYS_OF_NAME:
+    if len(key) != 2 or key[0] not in CATALOGUES_AND_KEYS:
         return ""
     having = _names_with_key(*key)
     return f". {key[0]}.name with this key: {', '.join(having)}" if having else ""
 
 
-KEYS_OF_NAME: Mapping[str, tuple[Catalogue, Callable[[str], Container[str]]]] = {
+CATALOGUES_AND_KEYS: Mapping[str, tuple[Catalogue, Callable[[str], Container[str]]]] = {
     "data": (data.CATALOGUE, lambda name: {knob.key for knob in data.data_knobs(name)}),
     "model": (models.CATALOGUE, lambda name: models.model_knobs({"name": name})),
     "method": (methods.CATALOGUE, lambda name: methods.method_knobs({"name": name})),
@@ -212,11 +212,11 @@ KEYS_OF_NAME: Mapping[str, tuple[Catalogue, Callable[[str], Container[str]]]] = 
 
 
 def _names_with_key(section: str, key: str) -> list[str]:
-    catalogue, keys = KEYS_OF_NAME[section]
+    catalogue, keys = CATALOGUES_AND_KEYS[section]
     return [name for name in catalogue.listed_names() if key in keys(name)]
 
 
-def dotted_keys(name: str) -> list[str]:
+def dotted_keys_ending_in(name: str) -> list[str]:
     """Return the keys of a study file whose last part is a name, whatever data set, network and method it has."""
     declared = {
         "train": {knob.key for knob in read_knobs(TrainOptions)},
@@ -224,7 +224,7 @@ def dotted_keys(name: str) -> list[str]:
         "resources": TrialResources.model_fields,
     }
     sections = [section for section, keys in declared.items() if name in keys]
-    sections += [section for section in KEYS_OF_NAME if _names_with_key(section, name)]
+    sections += [section for section in CATALOGUES_AND_KEYS if _names_with_key(section, name)]
     return [f"{section}.{name}" for section in sections]
 
 

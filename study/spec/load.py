@@ -27,7 +27,7 @@ from study.spec.space import make_search_space
 from study.spec.stage_seeds import N_FINAL_SEEDS, confirm_seeds
 from study.spec.study_spec import StudySpec
 from study.spec.trial_sections import (
-    NAME_CATALOGUES,
+    SECTION_CATALOGUES,
     TrialSections,
     check_section_names,
     fill_in_sections,
@@ -52,7 +52,7 @@ from study.training.config import MAX_SEED, MAX_THREADS, TRIAL_SECTIONS, TrainOp
 def check_search_metrics(spec: StudySpec, problems: ProblemCollector) -> None:
     """Check that every metric that is searched by or constrained exists on the validation split of all data sets."""
     search = spec.search
-    by_data = [[]] if spec.training_function else spec.available_metrics
+    by_data = [[]] if spec.training_function else spec.metrics_by_data_set
     valid = [f"val/{name}" for name in by_data[0] if all(name in others for others in by_data)]
     searched = [search.metric] if isinstance(search.metric, str) else search.metric
     named: list[tuple[KeyPath, str]] = [(("search", "metric"), name) for name in searched]
@@ -163,9 +163,9 @@ def apply_set_overrides(document: YamlDocument, assignments: Iterable[str]) -> N
 
 def _keys_of_sections(document: YamlDocument) -> dict[str, set[str]]:
     """Return the keys that each section of a document has, for sections whose form the file alone decides."""
-    searched = {key for part in _trial_defining_parts(document.values) for key in part}
+    searched = {key for part in _space_and_configurations(document.values) for key in part}
     found = {}
-    for section, catalogue in NAME_CATALOGUES.items():
+    for section, catalogue in SECTION_CATALOGUES.items():
         values = document.values.get(section)
         if not isinstance(values, dict):
             continue
@@ -186,7 +186,7 @@ def _remove_keys_everywhere(values: dict[str, Value], gone: set[str]) -> list[st
     for key in sorted(gone):
         section, name = key.split(".")
         own = [(part, name) for part in (values[section],) if isinstance(part, dict)]
-        places = [*own, *((part, key) for part in _trial_defining_parts(values))]
+        places = [*own, *((part, key) for part in _space_and_configurations(values))]
         if there := [(part, at) for part, at in places if at in part]:
             dropped.append(key)
             for part, at in there:
@@ -194,7 +194,7 @@ def _remove_keys_everywhere(values: dict[str, Value], gone: set[str]) -> list[st
     return dropped
 
 
-def _trial_defining_parts(values: dict[str, Value]) -> list[dict[str, Value]]:
+def _space_and_configurations(values: dict[str, Value]) -> list[dict[str, Value]]:
     """Return the parts of a file that give trials their keys: the space, the baseline, and what is enqueued."""
     search = mapping_or_empty(values.get("search"))
     lists = (search.get(key) for key in search_checks.CONFIGURATION_LIST_KEYS)
@@ -238,7 +238,7 @@ def _apply_alternative_labels(document: YamlDocument, assignments: list[str]) ->
     """
     given = {text: parse_assignment(text)[0] for text in assignments}
     search = mapping_or_empty(document.values.get("search"))
-    for section in NAME_CATALOGUES:
+    for section in SECTION_CATALOGUES:
         label = mapping_or_empty(document.values.get(section)).get("name")
         labelled = mapping_or_empty(mapping_or_empty(search.get("alternatives")).get(section)).get(str(label))
         name = f"{section}.name"
@@ -386,7 +386,7 @@ def check_and_complete_document(
     check_section_names(file_sections, search.space, problems)
     if len(problems.keys) > before:
         problems.raise_if_any()
-    search, sections = _check_search(search, file_sections, wants_papers, problems)
+    search, sections = _check_and_complete_search(search, file_sections, wants_papers, problems)
     if search.space:
         search = search_checks.adapt_to_several_metrics(search)
     given = mapping_or_empty(mapping_or_empty(values.get("search")).get("confirm"))
@@ -410,7 +410,7 @@ def check_and_complete_document(
         *search_checks.trial_resource_faults(spec.resources),
         *search_checks.sampler_problems(spec.search, spec.space),
         *search_checks.all_trial_faults(own, spec.facts_of_data(own["data"])),
-        *search_checks.check_possible_trials(spec.sections, spec.facts_of_data, spec.space, given_points),
+        *search_checks.problems_of_possible_trials(spec.sections, spec.facts_of_data, spec.space, given_points),
     ):
         problems.add_problem(at, why)
     problems.raise_if_any()
@@ -464,7 +464,7 @@ def _take_out_enqueue_papers(values: dict[str, Value]) -> tuple[dict[str, Value]
     return {**values, "search": {**search, "enqueue": []}}, True
 
 
-def _check_search(
+def _check_and_complete_search(
     search: SearchOptions, file_sections: TrialSections, wants_papers: bool, problems: ProblemCollector
 ) -> tuple[SearchOptions, TrialSections]:
     """Return the search and the sections with every default filled in and each value valid by itself."""

@@ -36,7 +36,7 @@ class TrialScore:
         return sum((max(0.0, excess) for excess in self.constraint_violations), 0.0)
 
     @property
-    def first_metric_key(self) -> tuple[float, float]:
+    def first_metric_sort_key(self) -> tuple[float, float]:
         """Key to sort by the constraints, then by the first metric; the best has the smallest."""
         return self.total_violation, -self.values_to_maximise[0]
 
@@ -58,14 +58,14 @@ class Objective:
     """Metrics with their directions, constraints, and how a trial's epoch is chosen.
 
     Attributes:
-        window: None: a trial is taken at its last epoch; a number: at its best by this objective, where each epoch
-            counts as the mean of so many epochs up to it (`study.ranking.chosen_epoch`).
+        epoch_window: None: a trial is taken at its last epoch; a number: at its best by this objective, where each
+            epoch counts as the mean of so many epochs up to it (`study.ranking.chosen_epoch`).
     """
 
     metrics: tuple[str, ...]
     directions: tuple[Literal["max", "min"], ...]
     constraints: tuple[MetricConstraint, ...] = ()
-    window: int | None = None
+    epoch_window: int | None = None
 
     @property
     def has_several_metrics(self) -> bool:

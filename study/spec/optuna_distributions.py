@@ -52,7 +52,7 @@ def value_at_unit_coordinate(distribution: BaseDistribution, unit: float) -> Sca
         steps = _step_index(unit, _count_distribution_steps(distribution))
         value = float(Decimal(str(distribution.low)) + steps * Decimal(str(distribution.step)))
     else:
-        low, high = _ends_on_scale(distribution)
+        low, high = _range_ends_on_scale(distribution)
         value = low + unit * (high - low)
         value = math.exp(value) if distribution.log else value
     value = min(max(value, distribution.low), distribution.high)
@@ -63,7 +63,7 @@ def unit_coordinate_of_value(distribution: FloatDistribution | IntDistribution, 
     """Return the coordinate at which `value_at_unit_coordinate` gives a value: of several, the middle."""
     if distribution.step is not None and not distribution.log:
         return (round((value - distribution.low) / distribution.step) + 0.5) / _count_distribution_steps(distribution)
-    low, high = _ends_on_scale(distribution)
+    low, high = _range_ends_on_scale(distribution)
     return ((math.log(value) if distribution.log else value) - low) / (high - low)
 
 
@@ -86,7 +86,7 @@ def _step_index(unit: float, cells: int) -> int:
     return min(int(unit * cells), cells - 1)
 
 
-def _ends_on_scale(distribution: FloatDistribution | IntDistribution) -> tuple[float, float]:
+def _range_ends_on_scale(distribution: FloatDistribution | IntDistribution) -> tuple[float, float]:
     """Return the range's ends on its own scale; whole numbers on a log scale reach 0.5 further, as in Optuna."""
     if not distribution.log:
         return distribution.low, distribution.high

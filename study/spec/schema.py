@@ -90,7 +90,7 @@ def _check_constraint_text(text: str) -> str:
     return text
 
 
-def _expand_rule_name(value: Value) -> Value:
+def _expand_early_stopping_name(value: Value) -> Value:
     """Return a rule with its defaults where its name alone is given."""
     return {"name": value} if isinstance(value, str) else value
 
@@ -182,7 +182,7 @@ class SearchOptions(StrictModel):
     epoch_window: PositiveInteger = 3
     early_stopping: Annotated[
         EarlyStoppingOptions,
-        BeforeValidator(_expand_rule_name, json_schema_input_type=StoppingName | EarlyStoppingOptions),
+        BeforeValidator(_expand_early_stopping_name, json_schema_input_type=StoppingName | EarlyStoppingOptions),
     ] = EarlyStoppingOptions()
     confirm: ConfirmOptions = ConfirmOptions()
     retries: Annotated[int, Field(ge=0, le=MAX_INTEGER)] = 2

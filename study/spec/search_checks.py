@@ -11,12 +11,12 @@ from typing import Annotated
 from pydantic import ValidationError
 
 from study import methods, models
-from study.catalogue import OWN_FUNCTION_NAMES, REFERENCE_METHOD
+from study.catalogue import NAMES_FOR_OWN_FUNCTION, REFERENCE_METHOD
 from study.data.dataset import Facts
 from study.errors import KEYS_COMMAND, NAMES_COMMAND, suggest_or_list
 from study.knobs import MAX_INTEGER, Knob, Params, Range, Scalar, Section, Value, to_options
 from study.methods import OWN_FUNCTION_NAME
-from study.methods.debiasing import EARLY_LAYERS_SOURCE
+from study.methods.debiasing import BIAS_FROM_EARLY_LAYERS
 from study.models.network_keys import EARLY_LAYER_MODULES, early_layers_width
 from study.spec.configuration import are_same_configuration, distinct_configurations
 from study.spec.domain import MAX_GRID_CELLS, Domain, grid_values_of_domain, last_grid_value
@@ -24,7 +24,7 @@ from study.spec.key_errors import ProblemCollector, TrialProblemCollector, fault
 from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES
 from study.spec.schema import DEFAULT_CONFIRM_FRONT, EarlyStoppingOptions, SearchOptions, TrialResources
 from study.spec.space import SearchSpace, count_grid_cells
-from study.spec.trial_sections import NAME_CATALOGUES, DomainsByKey, SectionForms, TrialSections, valid_section_names
+from study.spec.trial_sections import SECTION_CATALOGUES, DomainsByKey, SectionForms, TrialSections, valid_section_names
 from study.spec.yaml_document import KeyPath, mapping_or_empty
 from study.training import augment
 from study.training.config import FUNCTION_TRAIN_KEYS, TrainOptions, TrialConfig
@@ -143,7 +143,7 @@ def all_trial_faults(trial: Mapping[str, Section], facts: Facts) -> Iterator[tup
     yield from incompatible_sections_faults(trial, facts)
 
 
-def check_possible_trials(
+def problems_of_possible_trials(
     sections: TrialSections, describe: DescribeData, space: SearchSpace, configurations: Mapping[KeyPath, Params]
 ) -> Iterator[tuple[KeyPath, str]]:
     """Yield the problems of the search's trials, each once: the place in the search that causes it, and why.
@@ -202,7 +202,7 @@ def _likely_causes(key: str, space: SearchSpace, params: Params) -> Params:
     return own | varied or {other: value for other, value in params.items() if other.startswith(f"{section}.")}
 
 
-SMALLEST_AMOUNT = 0.0001
+MIN_RESOURCE_AMOUNT = 0.0001
 """Smallest amount of a resource: Ray counts in this step, and breaks where a trial takes less than half of it."""
 
 
@@ -212,8 +212,8 @@ def trial_resource_faults(taken: TrialResources) -> Iterator[tuple[KeyPath, str]
     That is several GPUs, a kind of GPU without a GPU, or less of something than Ray tells from nothing.
     """
     for key, amount in (("cpu", taken.cpu), ("gpu", taken.gpu)):
-        if 0 < amount < SMALLEST_AMOUNT:
-            why = f"{amount:g} given, allowed is at least {SMALLEST_AMOUNT}, the smallest part that Ray counts"
+        if 0 < amount < MIN_RESOURCE_AMOUNT:
+            why = f"{amount:g} given, allowed is at least {MIN_RESOURCE_AMOUNT}, the smallest part that Ray counts"
             yield ("resources", key), why
     if taken.gpu > 1:
         why = f"{taken.gpu:g} given, allowed is at most 1: a trial trains on one card, further ones would idle"
@@ -255,7 +255,7 @@ def check_space(
             message = "a range given, allowed are choices: each is a data set, network or method of its own"
             problems.add_problem(at, message)
         if key.endswith(".name"):
-            _check_names_of_key(key, domain.choices or [], sections, at, problems)
+            _check_searched_names(key, domain.choices or [], sections, at, problems)
         if isinstance(domain.step, float) and any(int in knob.plain_types for knob in forms.knobs_of_key(key)):
             problems.add_problem((*at, "step"), f"{domain.step!r} given, allowed is a whole number, as {key} is one")
         _check_when_condition(domain.when, domains, (*at, "when"), problems)
@@ -272,7 +272,7 @@ def check_given_configurations(
     sound = []
     for at, point in configurations.items():
         labels = {key: value for key, value in point.items() if key.endswith(".name")}
-        right = [_check_names_of_key(key, [value], sections, (*at, key), problems) for key, value in labels.items()]
+        right = [_check_searched_names(key, [value], sections, (*at, key), problems) for key, value in labels.items()]
         if not all(right):
             continue
         knobs = {
@@ -342,14 +342,14 @@ def _check_key_exists(key: str, valid: list[str], at: KeyPath, problems: Problem
         problems.add_problem(at, f"cannot be searched: every trial of a study has the same {UNSEARCHABLE_KEYS[key]}")
         return False
     section, _, name = key.partition(".")
-    if key in valid or (name == "name" and section in NAME_CATALOGUES):
+    if key in valid or (name == "name" and section in SECTION_CATALOGUES):
         return True
     near = [other for other in valid if other.split(".")[0] == section]
     problems.add_problem(at, f"unknown key. {suggest_or_list(key, near or valid, command=KEYS_COMMAND)}")
     return False
 
 
-def _check_names_of_key(
+def _check_searched_names(
     key: str, chosen: Sequence[Scalar], sections: TrialSections, at: KeyPath, problems: ProblemCollector
 ) -> bool:
     section = key.removesuffix(".name")
@@ -358,7 +358,7 @@ def _check_names_of_key(
     for name in wrong:
         problems.add_problem(at, f"{name!r} given. {suggest_or_list(str(name), valid, command=NAMES_COMMAND)}")
     plain = [name for name in chosen if name not in wrong and name not in sections.alternatives.get(section, {})]
-    unusable = [why for name in plain if (why := NAME_CATALOGUES[section].why_unusable(str(name)))]
+    unusable = [why for name in plain if (why := SECTION_CATALOGUES[section].why_unusable(str(name)))]
     for why in unusable:
         problems.add_problem(at, why)
     return not wrong and not unusable
@@ -428,7 +428,7 @@ def incompatible_sections_faults(
     if train.graph:
         yield from _cuda_graph_faults(method, train)
     if train.inferred_groups != "none":
-        yield from _group_network_faults(sections, facts)
+        yield from _inferred_groups_faults(sections, facts)
     needed = methods.method_needs(method).min_epochs
     if needed and train.epochs < needed[1]:
         why = f"{method[needed[0]]!r} given, it needs train.epochs of at least {needed[1]}, not {train.epochs}"
@@ -438,12 +438,12 @@ def incompatible_sections_faults(
 def _early_layers_faults(sections: Mapping[str, Section], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
     """Yield the key that asks for early layers where the network is not frozen, or has none that are known."""
     keys = (("method", "bias_source"), ("train", "inferred_groups"))
-    asked = [(section, key) for section, key in keys if sections[section].get(key) == EARLY_LAYERS_SOURCE]
+    asked = [(section, key) for section, key in keys if sections[section].get(key) == BIAS_FROM_EARLY_LAYERS]
     if asked and facts.unlabelled:
-        yield asked[0], f"{EARLY_LAYERS_SOURCE!r} given, it needs the class of every training sample"
+        yield asked[0], f"{BIAS_FROM_EARLY_LAYERS!r} given, it needs the class of every training sample"
     if asked and not (sections["model"].get("frozen") and early_layers_width(sections["model"])):
         networks = ", ".join(EARLY_LAYER_MODULES)
-        yield asked[0], f"{EARLY_LAYERS_SOURCE!r} given, it needs model.frozen and one of these networks: {networks}"
+        yield asked[0], f"{BIAS_FROM_EARLY_LAYERS!r} given, it needs model.frozen and one of these networks: {networks}"
 
 
 def _cuda_graph_faults(method: Section, train: TrainOptions) -> Iterator[tuple[tuple[str, str], str]]:
@@ -454,7 +454,7 @@ def _cuda_graph_faults(method: Section, train: TrainOptions) -> Iterator[tuple[t
         yield ("train", "graph"), f"True given, a step with method.{key} {method[key]!r} differs from batch to batch"
 
 
-def _group_network_faults(sections: Mapping[str, Section], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
+def _inferred_groups_faults(sections: Mapping[str, Section], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
     """Yield why the network that infers groups cannot be trained: it needs classes, and samples as they are stored."""
     kind, given = ("train", "inferred_groups"), f"{sections['train']['inferred_groups']!r} given"
     if facts.unlabelled:
@@ -510,7 +510,7 @@ def fill_in_function_file(values: dict[str, Value], problems: ProblemCollector) 
     for name in method:
         if not re.fullmatch(r"[A-Za-z]\w*", str(name)):
             problems.add_problem(("method", str(name)), "allowed is a name of letters, digits and '_'")
-    apart = {"data": OWN_FUNCTION_NAMES["study.data"], "model": OWN_FUNCTION_NAMES["study.models"]}
+    apart = {"data": NAMES_FOR_OWN_FUNCTION["study.data"], "model": NAMES_FOR_OWN_FUNCTION["study.models"]}
     return {
         **values,
         **{key: {"name": name, **mapping_or_empty(values.get(key))} for key, name in apart.items()},
@@ -525,7 +525,7 @@ def training_function_faults(trial: Mapping[str, Section]) -> Iterator[tuple[tup
     """
     own = trial["method"]["name"] == OWN_FUNCTION_NAME
     for section, catalogue in (("data", "study.data"), ("model", "study.models")):
-        name = OWN_FUNCTION_NAMES[catalogue]
+        name = NAMES_FOR_OWN_FUNCTION[catalogue]
         if own != (trial[section]["name"] == name):
             allowed = name if own else f"any but {name}, which is for method.name {OWN_FUNCTION_NAME}"
             yield (section, "name"), f"{trial[section]['name']!r} given, allowed is {allowed}"

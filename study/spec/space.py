@@ -89,10 +89,10 @@ def make_search_space(
     """
     section_forms = section_forms or find_section_forms(sections, domains)
     deciding = {decider for domain in domains.values() for decider in domain.when}
-    deciding |= set().union(*section_forms.keys_decided_by.values())
+    deciding |= set().union(*section_forms.deciders_by_key.values())
     named = {key for key in domains if key.endswith(".name") or key.startswith("data.")}
     integers = {key for key in domains if any(int in knob.plain_types for knob in section_forms.knobs_of_key(key))}
-    order = _sort_domains_by_dependency(domains, section_forms.keys_decided_by)
+    order = _sort_domains_by_dependency(domains, section_forms.deciders_by_key)
     return SearchSpace(order, frozenset(deciding & domains.keys() | named), frozenset(integers), sections.has_key)
 
 

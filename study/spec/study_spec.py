@@ -117,7 +117,7 @@ class StudySpec:
         return search.incumbents or search.enqueue or ([search.baseline] if search.baseline is not None else [])
 
     @property
-    def margin_rule(self) -> str | None:
+    def margin_rule_text(self) -> str | None:
         """Rule of `search.margin` in words, to stand behind what it chose; None where there is none."""
         if not self.incumbents:
             return None
@@ -155,12 +155,12 @@ class StudySpec:
     def facts_of_data(self, section: Section) -> Facts:
         """Return the facts of the data set of a `data` section."""
         key = data.section_key(section)
-        if key not in self._facts:
-            self._facts[key] = data.describe(section)
-        return self._facts[key]
+        if key not in self._facts_cache:
+            self._facts_cache[key] = data.describe(section)
+        return self._facts_cache[key]
 
     @cached_property
-    def _facts(self) -> dict[str, Facts]:
+    def _facts_cache(self) -> dict[str, Facts]:
         return {}
 
     @property
@@ -186,7 +186,7 @@ class StudySpec:
         return bool(self.training_function and self.training_function.startswith(PICKLE_PREFIX))
 
     @property
-    def available_metrics(self) -> list[list[str]]:
+    def metrics_by_data_set(self) -> list[list[str]]:
         """Metrics that its trials report on the validation split, as `NAME`, by data set.
 
         For a function these are the ones that it must yield.
@@ -308,7 +308,7 @@ class StudySpec:
         """`data` sections that trials of the study have, each once."""
         sections = [
             self.trial_document({key: value for key, value in params.items() if key.startswith("data.")})["data"]
-            for params in self._params_of_cases
+            for params in self._params_of_trial_kinds
         ]
         return [section for place, section in enumerate(sections) if section not in sections[:place]]
 
@@ -328,7 +328,7 @@ class StudySpec:
     @cached_property
     def method_sections(self) -> list[Section]:
         """One `method` section for each kind of trial that the study has, each once."""
-        sections = [self.trial_document(params)["method"] for params in self._params_of_cases]
+        sections = [self.trial_document(params)["method"] for params in self._params_of_trial_kinds]
         return [section for place, section in enumerate(sections) if section not in sections[:place]]
 
     @property
@@ -346,7 +346,7 @@ class StudySpec:
     def model_sections(self) -> list[Section]:
         """`model` sections that trials of the study have, as far as they begin from other weights or features."""
         found = []
-        for params in self._params_of_cases:
+        for params in self._params_of_trial_kinds:
             domains = {key: self.space.domains[key] for key in INITIAL_WEIGHT_KEYS if key in self.space.domains}
             free = [key for key in domains if key not in params and self.space.applies_to(key, params)]
             for values in product(*(domains[key].boundary_values() for key in free)):
@@ -354,7 +354,7 @@ class StudySpec:
         return found
 
     @cached_property
-    def _params_of_cases(self) -> list[Params]:
+    def _params_of_trial_kinds(self) -> list[Params]:
         """Parameters that decide what trials are like: of the search's cases and of the given configurations."""
         search = self.search
         given = [*([search.baseline] if search.baseline is not None else []), *search.enqueue]

@@ -27,7 +27,7 @@ from study.spec.yaml_document import (
     apply_profile,
     find_study_file,
     read_study_file,
-    shipped_files_folder,
+    shipped_studies_folder,
 )
 
 JsonObject = dict[str, JsonValue]
@@ -203,9 +203,9 @@ class Suite:
         methods, data: their labels, in the file's order.
         rules: names of `study.metrics.selection_rules.SELECTION_RULES`.
         searches_per_cell: how many of each method on each data set.
-        judge: the test metric of the table.
-        seeds: fresh training seeds of each pick.
-        studies: every search, those of number 1 first, so that a suite that was stopped has a whole table early.
+        test_metric: of the table; `judge` in the file.
+        seeds_per_pick: number of fresh training seeds of each pick.
+        searches: every search, those of number 1 first, so that a suite that was stopped has a whole table early.
     """
 
     name: str
@@ -213,21 +213,21 @@ class Suite:
     data: tuple[str, ...]
     rules: tuple[str, ...]
     searches_per_cell: int
-    judge: str
-    seeds: int
-    studies: tuple[SuiteSearch, ...]
+    test_metric: str
+    seeds_per_pick: int
+    searches: tuple[SuiteSearch, ...]
 
     @cached_property
-    def searches_by_place(self) -> Mapping[tuple[str, str], list[SuiteSearch]]:
+    def searches_by_cell(self) -> Mapping[tuple[str, str], list[SuiteSearch]]:
         """Searches of each method on each data set, by their labels."""
         places: dict[tuple[str, str], list[SuiteSearch]] = {}
-        for cell in self.studies:
+        for cell in self.searches:
             places.setdefault((cell.method, cell.data), []).append(cell)
         return places
 
-    def is_available(self, rule: str, place: tuple[str, str]) -> bool:
+    def is_rule_available(self, rule: str, place: tuple[str, str]) -> bool:
         """Return whether the validation split of a place has what a rule needs."""
-        spec = self.searches_by_place[place][0].spec
+        spec = self.searches_by_cell[place][0].spec
         facts = spec.facts_of_data(spec.base["data"]).facts_of_split("val")
         inferred = spec.train.inferred_groups != "none"
         return next(known for known in SELECTION_RULES if known.name == rule).is_available(facts, inferred)
@@ -240,7 +240,7 @@ class Suite:
 
 def shipped_suites() -> dict[str, Path]:
     """Return the suite files that come with the project, by name."""
-    return {path.stem: path for path in sorted((shipped_files_folder() / SUITES_FOLDER).glob("*.yaml"))}
+    return {path.stem: path for path in sorted((shipped_studies_folder() / SUITES_FOLDER).glob("*.yaml"))}
 
 
 def find_suite_file(suite: str) -> Path:
@@ -370,15 +370,15 @@ def _first_search_of_cells(document: YamlDocument, checked: SuiteLayout) -> dict
 
 def _check_metric_and_rules(suite: Suite, problems: ProblemCollector) -> None:
     """Check what only the whole table shows: its metric and its rules."""
-    specs = {label: suite.searches_by_place[suite.methods[0], label][0].spec for label in suite.data}
+    specs = {label: suite.searches_by_cell[suite.methods[0], label][0].spec for label in suite.data}
     for label, spec in specs.items():
         facts = spec.facts_of_data(spec.base["data"]).facts_of_split("test")
         valid = [f"test/{name}" for name in available_metrics(facts)]
-        if suite.judge not in valid:
-            allowed = suggest_or_list(suite.judge, valid, f"Metrics of {label}", KEYS_COMMAND)
-            problems.add_problem(("judge",), f"{suite.judge!r} given. {allowed}")
+        if suite.test_metric not in valid:
+            allowed = suggest_or_list(suite.test_metric, valid, f"Metrics of {label}", KEYS_COMMAND)
+            problems.add_problem(("judge",), f"{suite.test_metric!r} given. {allowed}")
     for place, rule in enumerate(suite.rules):
-        if not any(suite.is_available(rule, at) for at in suite.searches_by_place):
+        if not any(suite.is_rule_available(rule, at) for at in suite.searches_by_cell):
             problems.add_problem(("rules", str(place)), f"{rule!r} given, but no data set has what it needs")
 
 

@@ -24,12 +24,12 @@ def section_knobs(section: str, values: Section) -> Mapping[str, Knob]:
     """
     if section == "method" and values["name"] == methods.OWN_FUNCTION_NAME:
         return methods.method_knobs(values)
-    declared, counted = _knobs_of_section(section, _section_with_name_only(values)), None
+    declared, counted = _declared_knobs(section, _section_with_name_only(values)), None
     while declared.keys() != counted:
         counted = declared.keys()
         given = {key: values[key] for key in counted if key in values}
         deciding = {key: value for key, value in given.items() if _can_decide_on_keys(declared[key], value)}
-        declared = _knobs_of_section(section, _section_with_name_only(values) | deciding)
+        declared = _declared_knobs(section, _section_with_name_only(values) | deciding)
     return declared
 
 
@@ -109,7 +109,7 @@ def params_that_are_names(section: str, params: Params) -> dict[str, str]:
     return {key: value for key, value in own.items() if isinstance(value, str) and key != "name"}
 
 
-def _knobs_of_section(section: str, values: Section) -> Mapping[str, Knob]:
+def _declared_knobs(section: str, values: Section) -> Mapping[str, Knob]:
     if section == "train":
         return train_knobs()
     if section == "data":
@@ -140,7 +140,7 @@ def _section_with_name_only(values: Section) -> dict[str, Value]:
 
 DomainsByKey = Mapping[str, Domain]
 
-NAME_CATALOGUES = {"data": data.CATALOGUE, "model": models.CATALOGUE, "method": methods.CATALOGUE}
+SECTION_CATALOGUES = {"data": data.CATALOGUE, "model": models.CATALOGUE, "method": methods.CATALOGUE}
 """Catalogues of the names that a section can have."""
 
 
@@ -169,11 +169,11 @@ class SectionForms:
 
     Attributes:
         all_forms: every form, the file's own first.
-        keys_decided_by: for each key, the keys whose values decide whether a trial has it.
+        deciders_by_key: for each key, the keys whose values decide whether a trial has it.
     """
 
     all_forms: list[SectionForm] = field(default_factory=list)
-    keys_decided_by: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    deciders_by_key: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def knobs_of_key(self, key: str, domain: Domain | None = None) -> Iterator[Knob]:
         """Yield the knobs of a key in the forms that have it; with a domain, only in forms that its `when` allows."""
@@ -199,17 +199,17 @@ def find_section_forms(sections: TrialSections, domains: DomainsByKey) -> Sectio
     possible = SectionForms()
     for section in sections.own_sections:
         name = domains.get(f"{section}.name")
-        for label in [None, *alternative_labels(sections, section, name)]:
+        for label in [None, *existing_name_choices(sections, section, name)]:
             chosen = {} if label is None else {f"{section}.name": label}
             _add_reachable_forms(possible, section, sections.initial_values(section, chosen), chosen, domains)
         if name is not None:
             for key in domains:
                 if key.startswith(f"{section}.") and key != f"{section}.name":
-                    possible.keys_decided_by[key].add(f"{section}.name")
+                    possible.deciders_by_key[key].add(f"{section}.name")
     return possible
 
 
-def alternative_labels(sections: TrialSections, section: str, domain: Domain | None) -> list[str]:
+def existing_name_choices(sections: TrialSections, section: str, domain: Domain | None) -> list[str]:
     """Return the choices of a domain of `SECTION.name` that exist."""
     if domain is None or not domain.choices:
         return []  # without loading every method or network for its name
@@ -219,7 +219,7 @@ def alternative_labels(sections: TrialSections, section: str, domain: Domain | N
 
 def valid_section_names(section: str) -> list[str]:
     """Return every value of `SECTION.name` that is not a label; empty for `train`, which has no name."""
-    return NAME_CATALOGUES[section].listed_names() if section in NAME_CATALOGUES else []
+    return SECTION_CATALOGUES[section].listed_names() if section in SECTION_CATALOGUES else []
 
 
 def _add_reachable_forms(
@@ -238,7 +238,7 @@ def _add_reachable_forms(
                 other = {**params, key: value}
                 changed = _knobs_in_form(section, initial, other).keys() ^ knobs.keys()
                 for dependent in changed:
-                    possible.keys_decided_by[f"{section}.{dependent}"].add(key)
+                    possible.deciders_by_key[f"{section}.{dependent}"].add(key)
                 if changed and frozenset(other.items()) not in seen:
                     seen.add(frozenset(other.items()))
                     waiting.append(other)
@@ -250,7 +250,7 @@ def _knobs_in_form(section: str, initial: Section, params: Params) -> Mapping[st
 
 def check_section_names(sections: TrialSections, domains: DomainsByKey, problems: ProblemCollector) -> None:
     """Check that all names exist and can be used: of each section but `train`, of alternatives, and those searched."""
-    for section, catalogue in NAME_CATALOGUES.items():
+    for section, catalogue in SECTION_CATALOGUES.items():
         labelled = sections.alternatives.get(section, {}).items()
         everyone: dict[KeyPath, Section] = {(section,): sections.own_sections[section]}
         everyone |= {("search", "alternatives", section, label): values for label, values in labelled}
@@ -262,7 +262,7 @@ def check_section_names(sections: TrialSections, domains: DomainsByKey, problems
             name = {key: value for key, value in values.items() if key == "name"}
             if validate_section(model, name, at, problems) and (why := catalogue.why_unusable(str(name["name"]))):
                 problems.add_problem((*at, "name"), why)
-        for label in alternative_labels(sections, section, domains.get(f"{section}.name")):
+        for label in existing_name_choices(sections, section, domains.get(f"{section}.name")):
             if label not in sections.alternatives.get(section, {}) and (why := catalogue.why_unusable(label)):
                 problems.add_problem(("search", "space", f"{section}.name"), why)
 
@@ -323,7 +323,7 @@ def _validate_section_of_form(
     """
     switches = [knob for knob in knobs.values() if knob.choices]
     switch_values = {knob.key: values[knob.key] for knob in switches if knob.key in values}
-    fixed = {"name": (str, ...)} if section in NAME_CATALOGUES else {}
+    fixed = {"name": (str, ...)} if section in SECTION_CATALOGUES else {}
     if validate_section(make_section_model(section, switches), switch_values, at, problems) is None:
         every: dict[str, Knob] = {}
         for knob in switches:

@@ -29,7 +29,7 @@ from study.knobs import Section, Value
 from study.text import is_utf8, list_few_names, shorten_text
 
 
-def shipped_files_folder() -> Path:
+def shipped_studies_folder() -> Path:
     """Return the folder of the project's study files: in a checkout beside the package, in a wheel inside it."""
     package = Path(str(files("study")))
     return next(path for path in (package / "search_spaces", package.parent / "search_spaces") if path.is_dir())
@@ -37,7 +37,7 @@ def shipped_files_folder() -> Path:
 
 def shipped_study_files() -> dict[str, Path]:
     """Return the study files that come with the project, by name."""
-    return {path.stem: path for path in sorted(shipped_files_folder().glob("*.yaml"))}
+    return {path.stem: path for path in sorted(shipped_studies_folder().glob("*.yaml"))}
 
 
 STUDY_FILE_SUFFIXES = (".yaml", ".yml")
@@ -62,7 +62,7 @@ def find_study_file(spec: str) -> Path:
     names = shipped_study_files()
     if spec in names:
         return names[spec]
-    exported = _home_path() / spec / "best.yaml"
+    exported = _study_home_path() / spec / "best.yaml"
     best = f"{exported}, which it exported" if os.path.isfile(exported) else None
     if own := next((name for name in (f"{spec}.yaml", f"{spec}.yml") if os.path.isfile(name)), None):
         or_best = f", or of the study {best}" if best else ""
@@ -72,20 +72,20 @@ def find_study_file(spec: str) -> Path:
     if spec and os.path.isdir(spec):
         raise UserError(f"{spec}: {_folder_given_message(path)}")
     raise UserError(
-        f"{spec}: no study file of that name. {did_you_mean(spec, names) or _did_you_mean_own(spec)}"
+        f"{spec}: no study file of that name. {did_you_mean(spec, names) or _did_you_mean_own_study(spec)}"
         "For a file of your own give its path, ending in .yaml. Shipped ones: study spaces"
     )
 
 
-def _did_you_mean_own(word: str) -> str:
+def _did_you_mean_own_study(word: str) -> str:
     """Return which study file beside, or study of the home, is meant; `study train` takes both."""
-    studies = [file.parent.name for file in _home_path().glob("*/best.yaml")]
+    studies = [file.parent.name for file in _study_home_path().glob("*/best.yaml")]
     near = [f"{study!r}, a study" for study in closest_spellings(word, studies)]
     near += [str(file)] if (file := closest_path(Path(word), STUDY_FILE_SUFFIXES)) else []
     return f"Did you mean {', or '.join(near)}? " if near else ""
 
 
-def _home_path() -> Path:
+def _study_home_path() -> Path:
     return Path(os.environ.get("STUDY_HOME") or "studies")
 
 
@@ -239,7 +239,7 @@ def parse_assignment(assignment: str, option: str = "--set") -> tuple[str, Value
     Raises:
         UserError: not of that form.
     """
-    as_in_file = FILE_STYLE_ASSIGNMENT_PATTERN.fullmatch(assignment)
+    as_in_file = COLON_ASSIGNMENT_PATTERN.fullmatch(assignment)
     key, equals, text = as_in_file.groups() if as_in_file else assignment.partition("=")
     place = f"{option} {shorten_text(assignment)}"
     if not equals or not key or not all(key.split(".")):
@@ -250,7 +250,7 @@ def parse_assignment(assignment: str, option: str = "--set") -> tuple[str, Value
         raise UserError(f"{place}: the value is not valid YAML: {error}") from None
 
 
-FILE_STYLE_ASSIGNMENT_PATTERN = re.compile(r"([\w.-]+)(:) +(.*)", re.DOTALL)
+COLON_ASSIGNMENT_PATTERN = re.compile(r"([\w.-]+)(:) +(.*)", re.DOTALL)
 
 PLAIN_YAML_SIGNS = frozenset(string.punctuation + "\t ") - {"~"}
 """Signs that stand for themselves as a value: YAML reads none of them alone as anything else, except `~`."""

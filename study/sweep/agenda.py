@@ -47,7 +47,7 @@ class TrialJob:
 
     def needs_chosen_weights(self, spec: StudySpec) -> bool:
         """Return whether a trial needs the weights of a chosen epoch: for its model, or for `train.final`."""
-        return spec.objective.window is not None and (self.needs_model_file or bool(spec.train.final))
+        return spec.objective.epoch_window is not None and (self.needs_model_file or bool(spec.train.final))
 
 
 FoldJoinFunction = Callable[[StudyRecord], Iterable[events.FoldsJoined]]

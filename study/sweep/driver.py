@@ -16,7 +16,7 @@ from study.data import Dataset, summarise_datasets
 from study.data.cells import group_sizes
 from study.data.dataset import DatasetSummary
 from study.data.folds import select_fold
-from study.errors import FunctionRefusedError, StudyStoppedError, UserError
+from study.errors import StudyStoppedError, UnusableFunctionError, UserError
 from study.files import FileDigest, unfinished_files
 from study.home.events import ENDED_STATES, SessionClosed, SessionOpened, StudyOutcome
 from study.home.folder import StudyFolder
@@ -35,7 +35,7 @@ from study.sweep.ray_runtime import JoinedCluster, RayStarter, TrialSlots, count
 from study.sweep.reference_process import ReferenceFitter
 from study.sweep.stop_on_signals import stop_study_on_signals
 from study.sweep.tune_adapters import RequestInbox
-from study.text import print_text, shell_command
+from study.text import print_text, study_command
 from study.training import function_loading
 from study.upstream.ray_internals import count_memory_kills_as_deaths, end_process_at_once, is_ray_job
 
@@ -200,7 +200,7 @@ def drive_study(
 
     Raises:
         UserError: the data or weights are not those that the study began with, or the cluster cannot be used.
-        FunctionRefusedError: what the user's function yields first cannot be used, and no trial has reported an epoch.
+        UnusableFunctionError: what the user's function yields first cannot be used, and no trial has reported an epoch.
         StudyStoppedError: the disk is full, another driver took the study over, or Ray cannot start, or has ended.
         KeyboardInterrupt: a signal came while Ray was starting, or a second one.
     """
@@ -251,7 +251,7 @@ def drive_study(
                 _run_tune(agenda, folder, datasets, address is None, tell, references)
                 references.wait_until_fitted(tell)
         if agenda.refusal:
-            raise FunctionRefusedError(
+            raise UnusableFunctionError(
                 f"{agenda.refusal}. Every trial would fail like this: mend the function, or the metric's name"
             )
         inbox.obey_pending_requests()  # requests that came too late are answered, so that no later driver obeys them
@@ -280,7 +280,7 @@ def _cluster_ended_remedy(name: str, address: str) -> str:
     lost = "Nothing is lost; once the cluster is up again, go on with it:"
     if is_ray_job():
         return f"{lost} study resume {name} --address URL, or where it has forgotten the study, study submit again"
-    return f"{lost} {shell_command('resume', name, '--address', address)}"
+    return f"{lost} {study_command('resume', name, '--address', address)}"
 
 
 def check_initial_weights(spec: StudySpec, record: StudyRecord) -> list[FileDigest]:
@@ -421,7 +421,7 @@ def replace_inputs_with_features(
             if isinstance(cause := getattr(error, "cause", None), UserError):
                 raise cause from None
             why = " ".join(f"{type(cause or error).__name__}: {cause or error}".split())[:MAX_CAUSE_CHARACTERS]
-            on = shell_command("resume", spec.name)
+            on = study_command("resume", spec.name)
             raise StudyStoppedError(
                 f"the features of the pictures could not be computed by a task of the cluster: {why}. "
                 f"Nothing is lost; then go on with it: {on} --address ADDRESS"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from study.errors import UserError, disk_remedy, error_message, find_disk_error
 from study.sweep.host_memory import KILLED_PROCESS_PATTERN, MemoryLimit
 from study.text import escape_control, shorten_text
-from study.training.function_loading import FirstYieldError, function_frames, function_line
+from study.training.function_loading import FirstYieldError, function_error_location, traceback_from_function
 from study.training.gpu_errors import NoDeviceError, find_gpu_error_pattern
 
 if TYPE_CHECKING:  # takes tenths of a second, and workers do not need it
@@ -121,8 +121,8 @@ class TrialFailedError(Exception):
             memory: of its process when the trial began. A process that the trial started may have been ended for it.
         """
         found = _classify_exception(error)
-        text = "".join(traceback.format_exception(type(error), error, function_frames(error))).rstrip()
-        if at := function_line(error):
+        text = "".join(traceback.format_exception(type(error), error, traceback_from_function(error))).rstrip()
+        if at := function_error_location(error):
             found = replace(found, reason=f"{at}: {found.reason}")
         if KILLED_PROCESS_PATTERN.search(error_message(error)) and memory.kills_since_start() > 0:
             limit = f"memory is limited to {memory.limit_bytes / 2**30:.1f} GiB"

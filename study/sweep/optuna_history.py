@@ -107,7 +107,7 @@ class OptunaHistory:
     def _insert_by_rank(self, score: TrialScore, trial: FrozenTrial) -> None:
         """Put a complete trial in its place among the best."""
         if len(self.directions) == 1:
-            insort(self._best, (score, trial), key=lambda ranked: ranked[0].first_metric_key)
+            insort(self._best, (score, trial), key=lambda ranked: ranked[0].first_metric_sort_key)
         elif not any(other.constrained_dominates(score) for other, _ in self._best):
             self._best = [ranked for ranked in self._best if not score.constrained_dominates(ranked[0])]
             self._best.append((score, trial))

@@ -19,9 +19,9 @@ from study.ranking import Candidate, Results, ablation_steps
 from study.ranking.chosen_epoch import metrics_at_chosen_epoch
 from study.ranking.study_summary import (
     ArmSummary,
-    arm_result_values,
     result_metric_values,
     result_metrics,
+    result_row_values,
     result_seeds,
     summarise_candidate,
     summarise_study,
@@ -49,11 +49,20 @@ def study_params(spec: StudySpec) -> dict[str, str]:
     A domain reads as its `low`, `high` ... or its choices; what is not set is left out.
     """
     document = {section: mapping_or_empty(values) for section, values in spec.to_document().items()}
-    fixed = {key: value for key, value in spec.base_values_by_key.items() if key not in spec.search.space}
     flat = {f"search.{name}": value for name, value in _flatten_search(document["search"])}
     resources = {f"resources.{name}": value for name, value in document["resources"].items()}
-    every = {**fixed, **flat, **resources}
-    return {name: mlflow_runs.truncate_value(value) for name, value in every.items() if value not in (None, {}, [])}
+    return fixed_params(spec) | _params_that_are_set({**flat, **resources})
+
+
+def fixed_params(spec: StudySpec) -> dict[str, str]:
+    """Return the values that all trials of a study have, by key; of a final training its configuration."""
+    return _params_that_are_set(
+        {key: value for key, value in spec.base_values_by_key.items() if key not in spec.search.space}
+    )
+
+
+def _params_that_are_set(values: Section) -> dict[str, str]:
+    return {name: mlflow_runs.truncate_value(value) for name, value in values.items() if value not in (None, {}, [])}
 
 
 NESTED_SEARCH_SECTIONS = ("early_stopping", "confirm", "baseline")
@@ -138,6 +147,9 @@ STAGE_NOTES: Mapping[events.Stage, str] = {
 }
 """Description of a trial's run, by the trial's stage."""
 
+
+ARMS_OF_SUMMARY = ("baseline", "search", "best", "final", "ensemble")
+"""Arms of a study's summary, which names of metrics of its run begin with."""
 
 RESULT_NOTES = {
     "best": "What the study chose by validation alone",
@@ -233,9 +245,8 @@ class EventTranslator:
                 self._on_trial_started(event)
             case events.TrialEnded():
                 self._on_trial_ended(event)
-            case events.TrialDecided():
-                self._on_trial_decided(event)
             case events.RunLost():
+                self._make_trial_run(event.trial, event.time)
                 self._set_tags(str(event.trial), {f"study.lost.{event.attempt}": f"{event.kind}: {event.reason}"})
             case events.StudyCreated():
                 self._on_study_created(event)
@@ -271,13 +282,14 @@ class EventTranslator:
             case events.FoldsJoined():
                 self._on_folds_joined(event)
             case (
-                events.TrialsRetried()
+                events.TrialDecided()
+                | events.TrialsRetried()
                 | events.TrialStopRequested()
                 | events.RequestRefused()
                 | events.FoldPredicted()
                 | events.EnsembleMeasured()
             ):
-                pass  # a run is reopened when its trial starts; a trial's end says that a user stopped it
+                pass  # a trial's run is made or reopened when it starts; its end says that a user stopped it
             case _:
                 assert_never(event)
 
@@ -325,34 +337,42 @@ class EventTranslator:
         self._add_metrics(key, event.metrics or {}, event.time, 0)
         self._end_run(key, event.time, "failed" if event.reason else "complete")
 
-    def _on_trial_decided(self, event: events.TrialDecided) -> None:
-        key, stage = str(event.trial), event.stage
+    def _make_trial_run(self, number: int, time: float) -> None:
+        """Make a trial's run, and before it that which it is nested in, if they are not there.
+
+        Args:
+            time: when the trial started, or was lost or ended before that.
+        """
+        key, trial = str(number), self.record.trials[number]
+        if self._has_run(key):
+            return
+        stage, of = trial.stage, number if trial.repeated_trial is None else trial.repeated_trial
+        if stage == "replicate":
+            self._make_trial_run(of, time)
         change = self._pending_update(key)
-        change.parent_key = str(event.repeats) if stage == "replicate" else STUDY_RUN_KEY
-        change.name, change.start_ms = self._trial_run_name(event.trial), mlflow_runs.to_milliseconds(event.time)
+        change.parent_key = str(of) if stage == "replicate" else STUDY_RUN_KEY
+        change.name, change.start_ms = self._trial_run_name(number), mlflow_runs.to_milliseconds(time)
         tags: dict[str, object] = {"study.kind": "trial", "study.trial": key, "study.stage": stage}
-        if event.fold is not None:
-            tags["study.fold"] = event.fold
-        of = event.trial if event.repeats is None else event.repeats
+        if trial.fold is not None:
+            tags["study.fold"] = trial.fold
         if stage != "final":
             tags["study.configuration"] = of
-        if event.repeats is not None:
-            tags["study.repeats"] = event.repeats
+        if trial.repeated_trial is not None:
+            tags["study.repeats"] = trial.repeated_trial
         if stage == "rule":
             picks = Results(self._spec, self.record).rule_picks
-            tags["study.picked_by"] = ", ".join(p.rule.name for p in picks if p.trial_number == event.repeats)
+            tags["study.picked_by"] = ", ".join(p.rule.name for p in picks if p.trial_number == of)
         if stage == "ablation":
-            tags["study.moved"] = self._ablation_step_text(event.params)
-        given = ", ".join(f"{key} = {self._spec.label_with_name(key, value)}" for key, value in event.params.items())
+            tags["study.moved"] = self._ablation_step_text(trial.params)
+        given = ", ".join(f"{key} = {self._spec.label_with_name(key, value)}" for key, value in trial.params.items())
         tags[mlflow_runs.NOTE_TAG] = "\n\n".join(filter(None, (STAGE_NOTES[stage].format(of), escape_markdown(given))))
-        self._set_tags(key, {**inherited_tags(self._spec, self.record, self.record.trials[event.trial]), **tags})
-        own = {"train.seed": event.seed, "train.epochs": self._spec.epochs}
-        document = self._spec.trial_document({**event.params, **own})
-        change.params |= trial_params(self._spec, event.params, document)
+        self._set_tags(key, {**inherited_tags(self._spec, self.record, trial), **tags})
+        own = {"train.seed": trial.seed, "train.epochs": self._spec.epochs}
+        document = self._spec.trial_document({**trial.params, **own})
+        change.params |= trial_params(self._spec, trial.params, document)
         if told := self._dataset_summaries().get(data.section_key(document["data"])):
             change.dataset_inputs = [mlflow_runs.to_dataset_input(document["data"], told)]
-        if key not in self._progress.open:
-            self._progress.open.append(key)
+        self._progress.open.append(key)
 
     def _dataset_inputs(self) -> "list[DatasetInput]":
         return [mlflow_runs.to_dataset_input(json.loads(key), told) for key, told in self._dataset_summaries().items()]
@@ -381,7 +401,9 @@ class EventTranslator:
         return ", ".join(knobs) or "none"
 
     def _on_trial_started(self, event: events.TrialStarted) -> None:
+        """Make the trial's run, which so lasts as long as the trial, whatever it waited for a process; or reopen it."""
         key = str(event.trial)
+        self._make_trial_run(event.trial, event.time)
         self._set_tags(key, {"study.node": event.node or "", **device_tags(event.device or {})})
         if key not in self._progress.open:  # cut off by a stop, running again
             self._begin_run(key)
@@ -398,6 +420,7 @@ class EventTranslator:
 
     def _on_trial_ended(self, event: events.TrialEnded) -> None:
         key, trial = str(event.trial), self.record.trials[event.trial]
+        self._make_trial_run(event.trial, event.time)
         if event.state == "pruned":
             self._set_tags(key, {"pruned_by": event.reason or ""})
         elif event.state == "failed":
@@ -435,7 +458,7 @@ class EventTranslator:
     def _add_chosen_epoch_metrics(self, trial: TrialRecord, time: float) -> None:
         """Add the epoch that was chosen and its validation metrics, where it need not be the last."""
         goal = self._spec.objective
-        if goal.window is None or trial.state == "failed" or not trial.reports:
+        if goal.epoch_window is None or trial.state == "failed" or not trial.reports:
             return
         values = metrics_at_chosen_epoch(goal, trial)
         chosen = {f"chosen/{name}": values[name] for name in values if name == "epoch" or name.startswith("val/")}
@@ -487,12 +510,12 @@ class EventTranslator:
         MLflow draws bars of that. What it has and is no result any more becomes NaN, as MLflow takes no metric away.
         """
         by_arm, told = result_metric_values(found), self._progress.results
-        main = _metrics_of_arm(by_arm, "best" if self._spec.final_seeds is None else "final")
-        results = by_arm | {name: main[name] for name in result_metrics(self._spec) if name in main}
+        results = by_arm | self._own_result_values(found, by_arm)
         news = {name: value for name, value in results.items() if told.get(name) != value}
         news |= dict.fromkeys(told.keys() - results.keys(), math.nan)
         ends = sum(kind == "ended" for kind, *_ in self.record.history)
-        as_trial = {name: news.pop(name) for name in result_metrics(self._spec) if name in news}
+        of_arms = tuple(f"{who}/" for who in ARMS_OF_SUMMARY)
+        as_trial = {name: news.pop(name) for name in [*news] if not name.startswith(of_arms)}
         self._add_metrics(STUDY_RUN_KEY, as_trial, time, 0)
         self._add_metrics(STUDY_RUN_KEY, news, time, ends)
         self._add_result_runs(found, time)
@@ -509,8 +532,11 @@ class EventTranslator:
         trials of its configuration together.
         """
         arms = summarise_study(found).arms
-        if "final" in arms:
-            self._set_tags(STUDY_RUN_KEY, {RESULT_TAG: "true"})
+        if "final" in arms:  # one that was stopped before any seed was complete has nothing to compare
+            has_result = bool(arms["final"].metrics)
+            self._set_tags(STUDY_RUN_KEY, {RESULT_TAG: "true"}) if has_result else self._remove_tags(
+                STUDY_RUN_KEY, [RESULT_TAG]
+            )
         keys = []
         for who, arm in self._result_arms(found):
             key = mlflow_runs.result_run_key(who, arm.trial)
@@ -529,7 +555,9 @@ class EventTranslator:
             if arm.params is not None:
                 document = self._spec.trial_document({**arm.params, "train.epochs": self._spec.epochs})
                 change.params |= trial_params(self._spec, arm.params, document)
-                change.params.pop("train.seed", None)
+            elif who == "ensemble":
+                change.params |= fixed_params(self._spec)
+            change.params.pop("train.seed", None)
             seeds = f"seed{'s' * (len(arm.seeds) > 1)} {', '.join(map(str, arm.seeds))}"
             given = ", ".join(
                 f"{key} = {self._spec.label_with_name(key, value)}" for key, value in (arm.params or {}).items()
@@ -540,12 +568,18 @@ class EventTranslator:
             note = f"{RESULT_NOTES[who]}, on {seeds}."
             tags[mlflow_runs.NOTE_TAG] = "\n\n".join(filter(None, (note, escape_markdown(given))))
             self._set_tags(key, {**inherited_tags(self._spec, self.record), **tags})
-            self._add_metrics(key, arm_result_values(found, arm), time, 0)
+            self._add_metrics(key, result_row_values(self._spec, arm), time, 0)
         for key in {*self._progress.runs, *self._changes} - {*keys}:
             if key.startswith(mlflow_runs.RESULT_RUN_PREFIX):
                 who, _, trial = key.removeprefix(mlflow_runs.RESULT_RUN_PREFIX).partition(" ")
                 self._remove_tags(key, [RESULT_TAG])
                 self._pending_update(key).new_name = f"former {who}" + (f": trial {trial}" if trial else "")
+
+    def _own_result_values(self, found: Results, by_arm: Mapping[str, float]) -> dict[str, float]:
+        """Return what the study's run has by the metrics' own names: a final training's is a row of results itself."""
+        if final := summarise_study(found).final:
+            return result_row_values(self._spec, final)
+        return {name: by_arm[f"best/{name}"] for name in result_metrics(self._spec) if f"best/{name}" in by_arm}
 
     def _has_run(self, key: str) -> bool:
         return key in self._progress.runs or key in self._changes
@@ -588,7 +622,8 @@ class EventTranslator:
         """Tag the runs of configurations and put a sign before their names; take both from those of earlier ones."""
         numbers = {candidate.trial.number for candidate in candidates} if self._spec.final_seeds is None else set()
         trials = self.record.trials.values()
-        runs = [str(trial.number) for trial in trials if numbers & {trial.number, trial.repeated_trial}]
+        keys = [str(trial.number) for trial in trials if numbers & {trial.number, trial.repeated_trial}]
+        runs = [key for key in keys if self._has_run(key)]  # the others have not started
         for key in dict.fromkeys([*self._progress.marked.get(tag, ()), *runs]):
             self._set_tags(key, {tag: "true"}) if key in runs else self._remove_tags(key, [tag])
             if sign:
@@ -625,11 +660,6 @@ class EventTranslator:
 def _reference_run_name(name: str) -> str:
     """Return the name of a reference's run: what tells it from others comes first, as MLflow cuts its end."""
     return REFERENCES[name].description if name in REFERENCES else name
-
-
-def _metrics_of_arm(values: Mapping[str, float], who: str) -> dict[str, float]:
-    """Return those of WHO/SPLIT/NAME that are of one arm, as SPLIT/NAME."""
-    return {name.removeprefix(f"{who}/"): value for name, value in values.items() if name.startswith(f"{who}/")}
 
 
 EXCLUDED_NODES_TAG = "study.unusable_nodes"

@@ -130,7 +130,7 @@ def _views(spec: StudySpec) -> dict[str, _View]:
     Parameters of one method among several come last: they would push the others, which decide, out of sight.
     """
     names = view_metrics(spec)
-    chosen = "chosen/" if spec.objective.window is not None else ""
+    chosen = "chosen/" if spec.objective.epoch_window is not None else ""
     val = _metric_columns(f"{chosen}{name}" for name in names)
     fresh = _metric_columns(f"{ALL_FOLDS_PREFIX}{name}" for name in names) if judges_folds_together(spec) else val
     on_test = [f"test/{name.split('/')[1]}" for name in names]

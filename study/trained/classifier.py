@@ -42,7 +42,9 @@ def _model_size_text(what: str, count: int, others: int, file: Path) -> str:
         count: of its parameters that predict.
         others: number of those that do not, as of a projection head, and of the probe beside a classifier.
     """
-    counted = f"{count:,} parameters{f' that predict, {others:,} others' if others else ''}, " if count else ""
+    counted = (
+        f"{count:,} parameters{f' that predict, {others:,} for training alone' if others else ''}, " if count else ""
+    )
     return f"{what}: {counted}{file.stat().st_size / 1e6:.3g} MB on disk"
 
 

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study import data
-from study.data import holdout, table_columns
+from study.data import holdout, label_files, table_columns
 from study.data.dataset import Dataset, Facts, Split
 from study.data.folds import select_fold
-from study.data.table_columns import FaultsByRow
+from study.data.table_columns import CellFault, FaultsByRow
 from study.data.table_format import TABLE_SUFFIXES
 from study.errors import UserError
 from study.files import safe_path_below
@@ -57,6 +57,7 @@ class EvaluationResult:
         left_out: rows of the table that the model cannot take.
         unknown_bias_classes: bias classes that the model was not trained on; samples of theirs are in no group.
         class_sentences: sentences on the class with the lowest accuracy, and on a threshold that is off.
+        groups_in_words: class and bias class, by name, of each metric that is of one group.
     """
 
     metrics: Mapping[str, float | None]
@@ -66,6 +67,7 @@ class EvaluationResult:
     left_out: FaultsByRow
     unknown_bias_classes: Sequence[str]
     class_sentences: Sequence[str]
+    groups_in_words: Mapping[str, str]
 
 
 def evaluate_model(
@@ -116,6 +118,7 @@ def evaluate_model(
         faults = table_columns.summarise_faults(left_out)
         raise UserError("\n".join(["--strict: the model cannot take every row", *faults]))
     foreign = unknown_bias_classes(dataset.facts, description.facts)
+    _check_classes_of_table(section, dataset.facts, description.facts)
     dataset = renumber_classes_as_model(dataset, description.facts)
     used = {**description.config, "data": section}
     if dataset.facts.bias_classes is None and any(all_trial_faults(used, dataset.facts)):
@@ -149,7 +152,9 @@ def evaluate_model(
             measured = finite_metrics(_metrics_of_networks(trial, split, weights))
             groups, classes = _worst_group(trial, split, measured), _lowest_class_sentences(trial, split, measured)
             sizes = group_names.group_sizes_by_metric(split, _group_sizes(trial, split))
-            return EvaluationResult(measured, len(dataset.splits[split]), sizes, groups, left_out, foreign, classes)
+            words = _groups_in_words(dataset.facts, measured)
+            size = len(dataset.splits[split])
+            return EvaluationResult(measured, size, sizes, groups, left_out, foreign, classes, words)
         except DivergedError as diverged:
             raise UserError(f"{model}: {diverged}: the model cannot be measured on these data") from None
 
@@ -166,9 +171,26 @@ def _metrics_of_networks(trial: Trial, split: str, weights: Sequence[Path]) -> d
     return trial.evaluate.metrics_of_scores(split, ensemble_probabilities.mean_log_probabilities(told))
 
 
-def group_metrics_in_words(model: Path, metrics: Iterable[str]) -> dict[str, str]:
-    """Return the class and bias class, in the model's names, of each metric that is of one group."""
-    facts = ModelDescription.read_file(model).facts
+def _check_classes_of_table(section: Mapping[str, Any], facts: Facts, model: Facts) -> None:
+    """Raise a UserError with file, rows and values of classes in a user's table that the model does not know."""
+    foreign, place = _unknown_names(facts.class_names, model.class_names), str(section.get("path") or "")
+    path = label_files.find_user_path_or_none(place) if place else None
+    if not foreign or path is None or path.suffix.lower() not in TABLE_SUFFIXES:
+        return
+    rows, column = label_files.read_user_table(path, section), str(section["target"])
+    if column not in rows:
+        return  # several columns joined
+    known = tuple(map(quoted, model.class_names or ()))
+    given = enumerate(rows[column].astype(str).str.strip())
+    faults = {
+        row: [CellFault(column, quoted(name), "no class of the model", known)] for row, name in given if name in foreign
+    }
+    if faults:
+        (told,) = table_columns.summarise_faults(faults)
+        raise UserError(f"{path}: {told}. Take out these rows, or write the model's names if they mean the same")
+
+
+def _groups_in_words(facts: Facts, metrics: Iterable[str]) -> dict[str, str]:
     told = {name: group_names.group_metric_in_words(name, facts.class_names, facts.bias_names) for name in metrics}
     return {name: words for name, words in told.items() if words}
 

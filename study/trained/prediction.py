@@ -12,7 +12,7 @@ from study.data import label_files, table_columns, table_format
 from study.data.image_files import IMAGE_SUFFIXES, decode_readable_images
 from study.data.label_files import path_as_spelled_on_disk
 from study.data.table_columns import TableEncoding
-from study.data.table_format import ALL_DETECTED, TABLE_SUFFIXES
+from study.data.table_format import TABLE_SUFFIXES, UNKNOWN_FORMAT
 from study.errors import UserError, did_you_mean_path
 from study.text import list_few_names, quoted
 from study.trained.classifier import TrainedClassifier
@@ -46,7 +46,7 @@ def predict_inputs(
             kinds = " or ".join(TABLE_SUFFIXES)
             raise UserError(f"--id {id_column}: is for one table, or one list of images ({kinds})")
         own = table_format.format_from_keys(classifier.description.config["data"])
-        known = own if classifier.facts.is_table else ALL_DETECTED
+        known = own if classifier.facts.is_table else UNKNOWN_FORMAT
         ids = label_files.read_table_as_text(paths[0], (id_column,), known)[id_column].tolist()
     if not classifier.facts.is_table:
         found = _predict_files(classifier, paths, column)
@@ -167,7 +167,7 @@ def _image_column_of_list(classifier: TrainedClassifier, column: str | None) -> 
 
 def _image_files(path: Path, column: str) -> list[Path]:
     if path.suffix.lower() in TABLE_SUFFIXES and not path.is_dir():
-        listed = label_files.read_table_as_text(path, (column,), ALL_DETECTED)[column].tolist()
+        listed = label_files.read_table_as_text(path, (column,), UNKNOWN_FORMAT)[column].tolist()
         label_files.check_file_names(listed, path, column)
         return [path_as_spelled_on_disk(path.parent, name) for name in listed]
     if path.is_file():

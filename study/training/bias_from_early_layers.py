@@ -25,7 +25,7 @@ CROSS_PREDICTION_PARTS = 3
 L2_OF_EARLY_LAYERS, L2_OF_ALL_LAYERS = 0.02, 0.5
 """Penalties of the classifiers of standardised features: of early layers; of all layers, over the number of classes."""
 
-MIN_SHARE_OF_ALL_LAYERS_KAPPA = 0.75
+MIN_KAPPA_RATIO_TO_ALL_LAYERS = 0.75
 """Early layers count as seeing a bias from this share on of what all layers tell of the classes beyond chance: an
 object is told far better by all layers. On folders of photographs with a frame, a texture or a tint it was 0.89 to 1,
 on those without a bias or with a mark in a corner 0.52 to 0.65. Of aeroplanes and frogs alone it was 0.9: a bias that
@@ -39,7 +39,7 @@ def infer_bias_classes(model: Section, dataset: Dataset, split: str, device: tor
     """Return the class that early layers give each sample of a split, (N,); 0 for all where these layers see no bias.
 
     They see none where they tell the classes of the training split far worse than all layers do
-    (`MIN_SHARE_OF_ALL_LAYERS_KAPPA`).
+    (`MIN_KAPPA_RATIO_TO_ALL_LAYERS`).
 
     Args:
         model: the section of the frozen network.
@@ -57,7 +57,7 @@ def infer_bias_classes(model: Section, dataset: Dataset, split: str, device: tor
 
     found = _cross_predict_classes(early, (rows - centre) / scale, target)
     of_all = _cross_predict_classes(*_ridge_of_all_layers(inputs, target, number), target)
-    if _cohens_kappa(found, target) <= MIN_SHARE_OF_ALL_LAYERS_KAPPA * max(0.0, _cohens_kappa(of_all, target)):
+    if _cohens_kappa(found, target) <= MIN_KAPPA_RATIO_TO_ALL_LAYERS * max(0.0, _cohens_kappa(of_all, target)):
         return torch.zeros(len(dataset.splits[split]), dtype=torch.long, device=device)
     if split == "train":
         return found

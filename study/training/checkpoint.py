@@ -36,7 +36,7 @@ class EpochChooser(Protocol):
         """Restore a state."""
 
 
-class ChosenState(TypedDict):
+class ChosenWeightsState(TypedDict):
     """State of `ChosenWeights`."""
 
     choice: ChoiceState
@@ -67,10 +67,10 @@ class ChosenWeights:
         """Load the weights of the chosen epoch into the networks."""
         self._networks.load_state_dict(self._weights)
 
-    def state_dict(self) -> ChosenState:
+    def state_dict(self) -> ChosenWeightsState:
         return {"choice": self._choice.state_dict(), "weights": self._weights}
 
-    def load_state_dict(self, state: ChosenState) -> None:
+    def load_state_dict(self, state: ChosenWeightsState) -> None:
         self._choice.load_state_dict(state["choice"])
         self._weights = dict(state["weights"])
 

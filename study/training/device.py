@@ -42,7 +42,7 @@ ALLOCATOR_VARIABLES = {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"}
 CUDA_CONTEXT_BYTES = 512 * 2**20
 """Bytes that CUDA itself takes for a process, outside of what PyTorch counts; set aside where a card is shared."""
 
-MAX_CONTEXT_SHARE = 0.1
+MAX_CUDA_CONTEXT_SHARE = 0.1
 """Largest share of a trial's part of the card that is set aside."""
 
 
@@ -67,7 +67,7 @@ def allowed_gpu_bytes(share: float, total: int) -> float:
     """Return the bytes that a trial's tensors may take with a share of a card of `total` bytes."""
     if share >= 1:
         return total
-    return share * total - min(CUDA_CONTEXT_BYTES, MAX_CONTEXT_SHARE * share * total)
+    return share * total - min(CUDA_CONTEXT_BYTES, MAX_CUDA_CONTEXT_SHARE * share * total)
 
 
 def free_gpu_memory() -> None:
@@ -139,12 +139,12 @@ def global_cuda_generators(device: torch.device) -> dict[str, torch.Generator]:
 
 CPU_DEVICE, CUDA_DEVICE = "cpu", "cuda"
 
-MIN_DRIVER_OF_CUDA = {11: 450, 12: 525, 13: 580}
+MIN_DRIVER_BY_CUDA = {11: 450, 12: 525, 13: 580}
 """Oldest branch of NVIDIA's driver that each major version of CUDA runs with (CUDA Toolkit release notes, table of
 minor version compatibility).
 """
 
-TRIAL_MATRIX_ROWS = 64
+GPU_CHECK_MATRIX_ROWS = 64
 """Rows of the matrix that a card multiplies to be tried."""
 
 
@@ -220,7 +220,7 @@ def _check_gpu(index: int) -> None:
         called = gpu_name(index)
         if not has_gpu_code_for(index):
             raise NoDeviceError(f"{called}: {_no_gpu_code_text(index)}")
-        ones = torch.ones((TRIAL_MATRIX_ROWS, TRIAL_MATRIX_ROWS), device=torch.device(CUDA_DEVICE, index))
+        ones = torch.ones((GPU_CHECK_MATRIX_ROWS, GPU_CHECK_MATRIX_ROWS), device=torch.device(CUDA_DEVICE, index))
         ones @ ones
         torch.cuda.synchronize(index)
     except RuntimeError as error:
@@ -299,7 +299,7 @@ def built_gpu_architectures() -> tuple[str, ...]:
 
 def min_nvidia_driver_version() -> int | None:
     """Return the oldest branch of NVIDIA's driver that this torch runs with, as 580; None: unknown, or no CUDA."""
-    return MIN_DRIVER_OF_CUDA.get(int(torch.version.cuda.split(".")[0])) if torch.version.cuda else None
+    return MIN_DRIVER_BY_CUDA.get(int(torch.version.cuda.split(".")[0])) if torch.version.cuda else None
 
 
 @cache
@@ -408,15 +408,15 @@ class DeviceCopy:
     tensor: Tensor
 
 
-_shared_copies: WeakValueDictionary[tuple[int, torch.device], DeviceCopy] = WeakValueDictionary()
+_shared_device_copies: WeakValueDictionary[tuple[int, torch.device], DeviceCopy] = WeakValueDictionary()
 
 
 def shared_device_copy(array: NDArray[np.generic], device: torch.device) -> DeviceCopy:
     """Return the one copy of an array on a device, which lives as long as somebody holds it."""
     place = (id(array), device)
-    found = _shared_copies.get(place)
+    found = _shared_device_copies.get(place)
     if found is None:
-        found = _shared_copies[place] = DeviceCopy(array, to_device(array, device))
+        found = _shared_device_copies[place] = DeviceCopy(array, to_device(array, device))
     return found
 
 

@@ -25,7 +25,7 @@ def log_probabilities_file(model: Path, split: str) -> Path:
     return model.with_suffix(f".{split}.safetensors")
 
 
-class KeptPredictions(NamedTuple):
+class SavedPredictions(NamedTuple):
     """What a network says of the samples of a split.
 
     Attributes:
@@ -38,7 +38,7 @@ class KeptPredictions(NamedTuple):
 
 
 def write_log_probabilities(path: Path, log_probabilities: Tensor, inferred_groups: Tensor | None = None) -> None:
-    """Write log p of each class, and the inferred groups, see `KeptPredictions`, as safetensors, in one step."""
+    """Write log p of each class, and the inferred groups, see `SavedPredictions`, as safetensors, in one step."""
     from safetensors.torch import save
 
     kept = {"log_probabilities": log_probabilities.cpu().contiguous()}
@@ -47,12 +47,12 @@ def write_log_probabilities(path: Path, log_probabilities: Tensor, inferred_grou
     write_atomically(path, save(kept))
 
 
-def read_log_probabilities(path: Path) -> KeptPredictions | None:
+def read_log_probabilities(path: Path) -> SavedPredictions | None:
     """Read what `write_log_probabilities` wrote; None: there is no such file, or it cannot be read."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
     try:
-        return KeptPredictions(**load_file(path))
+        return SavedPredictions(**load_file(path))
     except (OSError, SafetensorError, TypeError):
         return None

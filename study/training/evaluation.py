@@ -12,7 +12,7 @@ from torch.nn import functional
 from study import methods, models
 from study.data.dataset import Facts
 from study.methods import BatchLabels, Method
-from study.methods.debiasing import EARLY_LAYERS_SOURCE
+from study.methods.debiasing import BIAS_FROM_EARLY_LAYERS
 from study.metrics import is_standard_error
 from study.training import augment, metrics, probes
 from study.training.augment import augmented_shape, resize_for_evaluation
@@ -34,7 +34,7 @@ def build_networks(config: TrialConfig, facts: Facts, loads_weights: bool = True
     """
     torch.manual_seed(config.train.seed)
     trained = facts.facts_of_split("train")
-    if config.method.get("bias_source") == EARLY_LAYERS_SOURCE:
+    if config.method.get("bias_source") == BIAS_FROM_EARLY_LAYERS:
         trained = replace(trained, bias_classes=facts.classes)  # a sample's bias is the class that it looks like
     seen = replace(trained, shape=augment.augmented_shape(config.train.augmentation, facts.shape, config.train))
     method = methods.build_method(

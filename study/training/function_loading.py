@@ -29,7 +29,7 @@ PICKLE_PREFIX = "pickle:"
 PICKLED_FUNCTION_FILE = "function.pkl"
 """File of a pickled function in its study's folder."""
 
-FUNCTION_ARGUMENTS = ("config", "seed", "epochs", "checkpoint", "fold", "folds")
+ALLOWED_ARGUMENTS = ("config", "seed", "epochs", "checkpoint", "fold", "folds")
 """Arguments that a function may take, each by its name; it must take `config`, and `fold` with `data.folds`."""
 
 TrainingFunction = Callable[..., Iterator[Section]]
@@ -161,7 +161,7 @@ def needs_process_per_trial(method: Section) -> bool:
 
 
 def takes_optional_argument(function: TrainingFunction, name: str) -> bool:
-    """Tell whether a function takes this one of `FUNCTION_ARGUMENTS`."""
+    """Tell whether a function takes this one of `ALLOWED_ARGUMENTS`."""
     return name in inspect.signature(function).parameters
 
 
@@ -189,8 +189,8 @@ def check_training_function(function: Any, named: str) -> None:
     needed = [
         key for key, given in parameters.items() if given.default is given.empty and given.kind not in _VARIADIC_KINDS
     ]
-    if unknown := [key for key in needed if key not in FUNCTION_ARGUMENTS or parameters[key].kind is _POSITIONAL_ONLY]:
-        raise UserError(f"{named}: takes {', '.join(unknown)}; it may take {', '.join(FUNCTION_ARGUMENTS)}")
+    if unknown := [key for key in needed if key not in ALLOWED_ARGUMENTS or parameters[key].kind is _POSITIONAL_ONLY]:
+        raise UserError(f"{named}: takes {', '.join(unknown)}; it may take {', '.join(ALLOWED_ARGUMENTS)}")
     if "config" not in parameters:
         raise UserError(f"{named}: does not take config, as in {how}")
 
@@ -250,7 +250,7 @@ def _append_to_module_path(folder: str) -> None:
         sys.path.append(folder)
 
 
-def function_frames(error: BaseException) -> TracebackType | None:
+def traceback_from_function(error: BaseException) -> TracebackType | None:
     """Return an error's traceback from the frames of the user's training function on, or whole if it has none."""
     at = error.__traceback__
     while at and at.tb_frame.f_code.co_qualname != "FunctionTrial._next_yield":
@@ -258,12 +258,12 @@ def function_frames(error: BaseException) -> TracebackType | None:
     return at.tb_next if at and at.tb_next and not isinstance(error, UserError) else error.__traceback__
 
 
-def function_line(error: BaseException) -> str | None:
+def function_error_location(error: BaseException) -> str | None:
     """Return where a training function raised an error, as `train (my_module.py, line 8)`; None: not a function.
 
     It is the last line of the function's own file that ran.
     """
-    frames = function_frames(error)
+    frames = traceback_from_function(error)
     if frames is error.__traceback__:
         return None
     first, *others = traceback.extract_tb(frames)

@@ -26,7 +26,7 @@ from study.training.config import TrialConfig
 from study.training.device import EpochProfiler, best_available_device
 from study.training.diverged import DivergedError
 from study.training.function_loading import (
-    FUNCTION_ARGUMENTS,
+    ALLOWED_ARGUMENTS,
     PICKLE_PREFIX,
     FirstYieldError,
     FunctionTrialError,
@@ -167,7 +167,7 @@ class FunctionTrial:
         self._name = self._function.__name__ if named.startswith(PICKLE_PREFIX) else named
         self._fold, folds = fold, config.data.get("folds")
         self._folds = folds if isinstance(folds, int) else None
-        self._takes = [name for name in FUNCTION_ARGUMENTS if takes_optional_argument(self._function, name)]
+        self._takes = [name for name in ALLOWED_ARGUMENTS if takes_optional_argument(self._function, name)]
         check_takes_fold(self._name, self._takes, self._folds)
         self._test: dict[str, float] = {}
 
@@ -217,16 +217,16 @@ class FunctionTrial:
                     shown |= {name: cost[name] for name in ("time/epoch", "memory/peak_mib")}
                     beside: SavedValues = {"test": self._test, "choice": choice.state_dict() if choice else None}
                     if epoch == epochs:
-                        with self._fail_on_exit(epoch):  # a trial that is told as complete has cleaned up
+                        with self._turn_exit_into_failure(epoch):  # a trial that is told as complete has cleaned up
                             running.close()  # type: ignore[attr-defined]
                     yield shown
                     if kept and epoch < epochs:
                         kept.save_folder_if_due(epoch, beside)
 
-    # `function_loading.function_frames` knows this method by its name
+    # `function_loading.traceback_from_function` knows this method by its name
     def _next_yield(self, running: Iterator[Any], epoch: int) -> Any:
         """Return what the function yields for an epoch; see `train_epochs`."""
-        with self._fail_on_exit(epoch):
+        with self._turn_exit_into_failure(epoch):
             yielded = next(running, _NO_YIELD)
         if yielded is _NO_YIELD:
             epochs = self.config.train.epochs
@@ -290,7 +290,7 @@ class FunctionTrial:
         return document
 
     @contextmanager
-    def _fail_on_exit(self, epoch: int) -> Iterator[None]:
+    def _turn_exit_into_failure(self, epoch: int) -> Iterator[None]:
         """Turn what would end the process, as `sys.exit()` does, into a failed trial.
 
         In the main thread, where a user's Ctrl-C comes, a KeyboardInterrupt is left alone.
@@ -328,7 +328,7 @@ class FunctionTrial:
             if name in metrics and not math.isfinite(metrics[name]):
                 raise DivergedError(f"{name} is {metrics[name]} in epoch {epoch}")
         for name, value in metrics.items():
-            is_fraction = math.isnan(value) or -_METRIC_TOLERANCE <= value <= 1 + _METRIC_TOLERANCE
+            is_fraction = math.isnan(value) or -_METRIC_RANGE_TOLERANCE <= value <= 1 + _METRIC_RANGE_TOLERANCE
             if is_percent_metric(name) and not is_fraction:
                 raise FunctionTrialError(
                     f"{self._name}: yielded {value:g} for {name!r} in epoch {epoch}, allowed is a fraction from 0 to "
@@ -348,5 +348,5 @@ class FunctionTrial:
         raise FunctionTrialError(f"{self._name}: yielded {type(value).__name__} for {name!r} in epoch {epoch}, {why}")
 
 
-_METRIC_TOLERANCE = 1e-6
+_METRIC_RANGE_TOLERANCE = 1e-6
 _NO_YIELD = object()

@@ -33,11 +33,11 @@ class GpuErrorPattern(NamedTuple):
     """A message, or the part of it by which it is recognised.
 
     Attributes:
-        text: in the message, as a whole word where it ends in one.
+        message_part: in the message, as a whole word where it ends in one.
         advice: what to do, for the user.
     """
 
-    text: str
+    message_part: str
     meaning: GpuErrorMeaning
     advice: str = ""
 
@@ -56,7 +56,7 @@ _NO_CARD_ADVICE = "`nvidia-smi` and `study doctor` there say why no card is seen
 _MPS_ADVICE = "restart the MPS daemon there: `echo quit | nvidia-cuda-mps-control`, then `nvidia-cuda-mps-control -d`"
 _OLD_CARD_ADVICE = "this PyTorch has no code for its card; `study doctor` there says which cards it serves"
 
-CUDA_PATTERNS: tuple[GpuErrorPattern, ...] = (
+CUDA_ERROR_PATTERNS: tuple[GpuErrorPattern, ...] = (
     GpuErrorPattern("out of memory", "memory"),
     GpuErrorPattern("insufficient resources", "memory"),  # as cuSPARSE says it
     GpuErrorPattern("device-side assert triggered", "code", _LABEL_OUT_OF_RANGE_ADVICE),
@@ -92,7 +92,7 @@ process its GPU: an illegal address, a launch that failed or took too long. A lo
 error` or the like to the process that used it, and as `no CUDA-capable device is detected` to the next.
 """
 
-LIBRARY_PATTERNS: tuple[GpuErrorPattern, ...] = (
+LIBRARY_ERROR_PATTERNS: tuple[GpuErrorPattern, ...] = (
     GpuErrorPattern("CUDA out of memory", "memory"),
     GpuErrorPattern("CUDA ran out of memory outside PyTorch's allocator", "memory"),
     GpuErrorPattern("CUBLAS_STATUS_ALLOC_FAILED", "memory"),
@@ -147,8 +147,8 @@ GPU_MESSAGE_PREFIXES = (
 @cache
 def _compiled_patterns() -> tuple[tuple[re.Pattern[str], GpuErrorPattern], ...]:
     begins = "|".join(map(re.escape, CUDA_MESSAGE_PREFIXES))
-    cuda = ((rf"(?:{begins}){re.escape(pattern.text)}(?!\w)", pattern) for pattern in CUDA_PATTERNS)
-    others = ((rf"(?<!\w){re.escape(pattern.text)}(?!\w)", pattern) for pattern in LIBRARY_PATTERNS)
+    cuda = ((rf"(?:{begins}){re.escape(pattern.message_part)}(?!\w)", pattern) for pattern in CUDA_ERROR_PATTERNS)
+    others = ((rf"(?<!\w){re.escape(pattern.message_part)}(?!\w)", pattern) for pattern in LIBRARY_ERROR_PATTERNS)
     return tuple((re.compile(regex), pattern) for regex, pattern in (*cuda, *others))
 
 

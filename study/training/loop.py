@@ -146,7 +146,7 @@ def _device_tensors(batch: Batch) -> list[Tensor]:
     return [tensor for tensor in (batch.views, batch.index, *vars(batch.labels).values()) if tensor is not None]
 
 
-MAX_DEVICE_MEMORY_SHARE = 0.25
+MAX_SPLIT_MEMORY_SHARE = 0.25
 """Share of the device's memory still available to a trial: a split with more inputs than that stays in the host's. The
 rest is for networks and what they compute.
 """
@@ -335,10 +335,10 @@ class TrainingLoop:
             OSError: `resume` cannot be written.
         """
         if self.method.reference_to_fit is not None:
-            return self._fit_in_one_epoch(self.method.reference_to_fit)
-        return self._remaining_epochs(self._make_or_restore_state(resume, pause, choice))
+            return self._fit_reference(self.method.reference_to_fit)
+        return self._train_remaining_epochs(self._make_or_restore_state(resume, pause, choice))
 
-    def _fit_in_one_epoch(self, name: str) -> Iterator[dict[str, float]]:
+    def _fit_reference(self, name: str) -> Iterator[dict[str, float]]:
         """Yield the one epoch of a model that is fitted at once, to the training split as it is."""
         from study.methods.fitted_classifier import ReferenceMethod
         from study.training import reference_fitting  # scikit-learn, which no other trial needs
@@ -353,7 +353,7 @@ class TrainingLoop:
             values = [self.evaluate(split, final=True).items() for split in self._reported_splits]
         yield dict(chain.from_iterable(values)) | clock.end_epoch(images=len(train))
 
-    def _remaining_epochs(self, state: TrainingState) -> Iterator[dict[str, float]]:
+    def _train_remaining_epochs(self, state: TrainingState) -> Iterator[dict[str, float]]:
         """Yield the epochs after a state; see `train_epochs`."""
         options = self.options
         step, clock = self._make_step(state.optimizer, state.probe_optimizer), EpochProfiler(self.device)
@@ -523,9 +523,9 @@ class TrainingLoop:
             return {}
 
     def _place_split(self, split: Split, facts: Facts) -> DeviceSplit:
-        """Place the split on the device, or in the host's memory where it takes more than `MAX_DEVICE_MEMORY_SHARE`."""
+        """Place the split on the device, or in the host's memory where it takes more than `MAX_SPLIT_MEMORY_SHARE`."""
         is_gpu = self.device.type == "cuda"
-        fits = not is_gpu or split.inputs.nbytes <= MAX_DEVICE_MEMORY_SHARE * available_gpu_bytes(self.device)
+        fits = not is_gpu or split.inputs.nbytes <= MAX_SPLIT_MEMORY_SHARE * available_gpu_bytes(self.device)
         return (DeviceSplit if fits else StreamedSplit)(split, facts, self.device)
 
     def _labels_known_to_method(self) -> BatchLabels:

@@ -56,7 +56,7 @@ class ReferenceRows:
     def for_fitting(cls, split: Split, facts: Facts, seed: int) -> "ReferenceRows":
         """Convert the samples to fit to: those with a class; of images at most `MAX_FITTED_ROWS`, drawn by the seed."""
         index = np.flatnonzero(split.target >= 0)
-        index = index if split.inputs.dtype == np.float32 else draw_row_positions(index, seed)
+        index = index if split.inputs.dtype == np.float32 else subsample_positions(index, seed)
         return cls.from_split(holdout.select_samples(split, index), facts)
 
     def select_rows(self, index: NDArray[np.generic]) -> "ReferenceRows":
@@ -75,7 +75,7 @@ class ReferenceRows:
         return LogisticRegression(max_iter=MAX_LOGISTIC_ITERATIONS["images" if self.come_from_images else "rows"])
 
 
-def draw_row_positions(places: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+def subsample_positions(places: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
     """Draw `MAX_FITTED_ROWS` of these places, in their order; all where there are no more."""
     if len(places) <= MAX_FITTED_ROWS:
         return places
@@ -144,7 +144,7 @@ def threshold_optimizer(train: ReferenceRows, seed: int) -> ThresholdOptimizer:
 
 def exponentiated_gradient(train: ReferenceRows, seed: int) -> ExponentiatedGradient:
     """Fit a random choice among logistic regressions with equal odds; errors weigh alike (Agarwal et al. 2018)."""
-    train = train.select_rows(draw_row_positions(np.arange(len(train.target)), seed))
+    train = train.select_rows(subsample_positions(np.arange(len(train.target)), seed))
     positive = float(train.target.mean())
     errors = ErrorRate(costs={"fp": positive, "fn": 1 - positive})
     # the same, and faster with few columns

@@ -16,10 +16,10 @@ from study.errors import UserError
 from study.knobs import Section, Value, to_options
 from study.methods import UNKNOWN_LABEL, BatchLabels
 from study.methods.debiasing import (
-    BIAS_MODEL_SOURCE,
-    EARLY_LAYERS_SOURCE,
-    LABELS_SOURCE,
-    SOME_LABELS_SOURCE,
+    BIAS_FROM_EARLY_LAYERS,
+    BIAS_FROM_LABELS,
+    BIAS_FROM_MODEL,
+    BIAS_FROM_SOME_LABELS,
     BiasSourceOptions,
 )
 from study.training.bias_from_early_layers import infer_bias_classes
@@ -28,12 +28,12 @@ from study.training.device import to_device
 from study.training.diverged import DivergedError
 from study.training.loop import TrainingLoop
 
-PLAIN_METHOD_SECTION = {"name": "cross_entropy"}
-STAND_IN_BATCH_SIZE = 256
+CROSS_ENTROPY_SECTION = {"name": "cross_entropy"}
+BIAS_NETWORK_BATCH_SIZE = 256
 
 
 @dataclass(frozen=True)
-class StandInNetwork:
+class BiasNetwork:
     """A classifier that is trained to stand in for labels that the data do not have.
 
     It is trained once on a machine: its outputs are kept beside the prepared data, by all that they depend on. The
@@ -89,7 +89,7 @@ class StandInNetwork:
         return Split(kept.float().cpu().numpy(), logits.argmax(1).cpu().numpy())
 
 
-MAX_STAND_IN_EVALUATION_SAMPLES = 2048
+MAX_BIAS_EVALUATION_SAMPLES = 2048
 """Samples that a stand-in network is evaluated on: few are enough, nobody looks at its metrics."""
 
 
@@ -106,12 +106,12 @@ def labels_known_to_method(labels: BatchLabels, config: TrialConfig, dataset: Da
         UserError: fewer than two samples would have a known bias, or no folder for data can be written.
         DivergedError: the loss of the network that stands in for labels is not finite.
     """
-    source = config.method.get("bias_source", LABELS_SOURCE)
-    if source == SOME_LABELS_SOURCE:
+    source = config.method.get("bias_source", BIAS_FROM_LABELS)
+    if source == BIAS_FROM_SOME_LABELS:
         return _keep_some_bias_labels(labels, config, dataset)
-    if source == EARLY_LAYERS_SOURCE:
+    if source == BIAS_FROM_EARLY_LAYERS:
         return replace(labels, bias=infer_bias_classes(config.model, dataset, "train", labels.target.device))
-    return _add_bias_model_features(labels, config, dataset) if source == BIAS_MODEL_SOURCE else labels
+    return _add_bias_model_features(labels, config, dataset) if source == BIAS_FROM_MODEL else labels
 
 
 def _keep_some_bias_labels(labels: BatchLabels, config: TrialConfig, dataset: Dataset) -> BatchLabels:
@@ -125,13 +125,13 @@ def _keep_some_bias_labels(labels: BatchLabels, config: TrialConfig, dataset: Da
         return replace(labels, bias=some_bias)
     inputs = train.sample_inputs
     part = Split(inputs[kept], train.bias[kept])
-    observed = Split(part.inputs[:MAX_STAND_IN_EVALUATION_SAMPLES], part.target[:MAX_STAND_IN_EVALUATION_SAMPLES])
+    observed = Split(part.inputs[:MAX_BIAS_EVALUATION_SAMPLES], part.target[:MAX_BIAS_EVALUATION_SAMPLES])
     splits = {"train": part, "val": observed, "all": Split(inputs, np.zeros_like(train.target))}
     facts = replace(facts, classes=facts.bias_classes, bias_classes=None, condition=None, splits=tuple(splits))
-    training = _stand_in_train_options(config, source.bias_epochs, source.bias_learning_rate, config.train.seed)
-    own = TrialConfig({}, config.model, PLAIN_METHOD_SECTION, training)
+    training = _bias_network_options(config, source.bias_epochs, source.bias_learning_rate, config.train.seed)
+    own = TrialConfig({}, config.model, CROSS_ENTROPY_SECTION, training)
     made_from = f"{dataset.fingerprint}, bias of {source.known_bias}"
-    network = StandInNetwork(own, Dataset(facts, splits), made_from, ("all",), keeps_features=False)
+    network = BiasNetwork(own, Dataset(facts, splits), made_from, ("all",), keeps_features=False)
     guess = to_device(network.load_or_train(labels.bias.device)["all"].target, labels.bias.device)
     return replace(labels, bias=some_bias.where(some_bias != UNKNOWN_LABEL, guess))
 
@@ -143,9 +143,9 @@ def _add_bias_model_features(labels: BatchLabels, config: TrialConfig, dataset: 
     there = [name for name in ("train", "val") if name in dataset.splits]  # `train.with_val` leaves no val
     splits = {name: replace(dataset.splits[name], bias=None, condition=None) for name in there}
     facts = replace(dataset.facts, bias_classes=None, condition=None, splits=tuple(splits))
-    training = _stand_in_train_options(config, source.bias_epochs, source.bias_learning_rate, seed=0)
-    own = TrialConfig({}, model, PLAIN_METHOD_SECTION, training)
-    network = StandInNetwork(own, Dataset(facts, splits), dataset.fingerprint, ("train",), keeps_features=True)
+    training = _bias_network_options(config, source.bias_epochs, source.bias_learning_rate, seed=0)
+    own = TrialConfig({}, model, CROSS_ENTROPY_SECTION, training)
+    network = BiasNetwork(own, Dataset(facts, splits), dataset.fingerprint, ("train",), keeps_features=True)
     device = labels.target.device
     return replace(labels, bias=None, bias_features=to_device(network.load_or_train(device)["train"].inputs, device))
 
@@ -162,10 +162,10 @@ def _draw_samples_keeping_bias(bias: NDArray[np.int64], share: float, seed: int)
     return kept
 
 
-def _stand_in_train_options(config: TrialConfig, epochs: int, rate: float, seed: int) -> TrainOptions:
+def _bias_network_options(config: TrialConfig, epochs: int, rate: float, seed: int) -> TrainOptions:
     return TrainOptions(
         epochs=epochs,
-        batch_size=STAND_IN_BATCH_SIZE,
+        batch_size=BIAS_NETWORK_BATCH_SIZE,
         learning_rate=rate,
         seed=seed,
         threads=config.train.threads,
@@ -173,12 +173,12 @@ def _stand_in_train_options(config: TrialConfig, epochs: int, rate: float, seed:
     )
 
 
-STAND_IN_LEARNING_RATE = 0.001
+BIAS_NETWORK_RATE = 0.001
 
-STAND_IN_SEED = 0
+BIAS_NETWORK_SEED = 0
 
 INFERRED_GROUP_MODELS: Mapping[str, tuple[Section, int]] = {
-    "early": (PLAIN_METHOD_SECTION, 8),
+    "early": (CROSS_ENTROPY_SECTION, 8),
     "gce": ({"name": "generalized_cross_entropy", "q": 0.7}, 12),
 }
 """For each name in `train.inferred_groups`, the `method` section of a classification method that needs classes alone,
@@ -193,7 +193,7 @@ def infer_groups(config: TrialConfig, dataset: Dataset, device: torch.device) ->
 
     A network that was trained to follow the bias gives each sample a class. A sample's group is its own class with that
     one, as in uLA (Tsirigotis et al., NeurIPS 2023); where the two differ, the bias leads away from the class. The
-    network learns from the training split alone and is kept as `StandInNetwork` says. It depends on the data, `model`,
+    network learns from the training split alone and is kept as `BiasNetwork` says. It depends on the data, `model`,
     `train.inferred_groups`, `train.bias_model_epochs` and the number of threads, and on nothing else of a trial: trials
     that differ in their method and training are judged by the same groups.
 
@@ -208,14 +208,14 @@ def infer_groups(config: TrialConfig, dataset: Dataset, device: torch.device) ->
     if own.inferred_groups == "none":
         return {}
     judged = tuple(name for name in dataset.splits if name != "train")
-    if own.inferred_groups == EARLY_LAYERS_SOURCE:
+    if own.inferred_groups == BIAS_FROM_EARLY_LAYERS:
         return {name: infer_bias_classes(config.model, dataset, name, device) for name in judged}
     method, epochs = INFERRED_GROUP_MODELS[own.inferred_groups]
-    train = _stand_in_train_options(config, own.bias_model_epochs or epochs, STAND_IN_LEARNING_RATE, STAND_IN_SEED)
+    train = _bias_network_options(config, own.bias_model_epochs or epochs, BIAS_NETWORK_RATE, BIAS_NETWORK_SEED)
     splits = {name: replace(split, bias=None, condition=None) for name, split in dataset.splits.items()}
     facts = replace(dataset.facts, bias_classes=None, condition=None)
     of_network = TrialConfig({}, config.model, method, train)
-    network = StandInNetwork(of_network, Dataset(facts, splits), dataset.fingerprint, judged, keeps_features=False)
+    network = BiasNetwork(of_network, Dataset(facts, splits), dataset.fingerprint, judged, keeps_features=False)
     return {name: to_device(split.target, device) for name, split in network.load_or_train(device).items()}
 
 

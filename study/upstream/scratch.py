@@ -52,13 +52,13 @@ def make_scratch_folder(prefix: str, place: str | None = None) -> Iterator[Path]
 
 
 def remove_abandoned_scratch_folders() -> list[Path]:
-    """Remove what killed processes of this user left in `writable_folders.temporary_folders`; return the folders.
+    """Remove what killed processes of this user left in `temporary_folder_candidates`; return the folders.
 
     Processes that were to live and die with such a folder are ended. The system releases the lock of a process when it
     ends; and only processes that it started have `SCRATCH_FOLDER_VARIABLE` with the name of its folder. So nothing of a
     living process is touched, not even of one in another container of this machine.
     """
-    there = dict.fromkeys(writable_folders.temporary_folders())
+    there = dict.fromkeys(writable_folders.temporary_folder_candidates())
     found = [
         path
         for place in there

@@ -33,7 +33,7 @@ def main(count: int, size: int) -> None:
         files = [folder / f"{number:06}.bin" for number in range(count)]
         for file in files:
             file.write_bytes(os.urandom(size))
-        time.sleep(cache.RACY_INTERVAL_S + 0.5)  # younger files are not kept
+        time.sleep(cache.FILE_TIME_RESOLUTION_S + 0.5)  # younger files are not kept
         print(f"{count} files of {size} bytes")
         first = told("first start", files)
         again = told("second start", files)

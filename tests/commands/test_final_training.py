@@ -179,7 +179,7 @@ def test_it_chooses_its_epoch_as_the_search_did_and_takes_the_last_where_nothing
     best = quickstart("search.epoch=best", "search.epoch_window=5")
     assert final_training_spec(best, [0]).objective == best.objective
     without = final_training_spec(best, [0], with_val=True)
-    assert without.objective.window is None
+    assert without.objective.epoch_window is None
     with pytest.raises(UserError, match=r"search\.epoch: 'best' given, allowed is last with train\.with_val"):
         reread(replace(without, search=best.search))
 

@@ -28,7 +28,7 @@ from study.data.dataset import Facts
 from study.errors import UserError
 from study.models import published_weights
 from study.spec import StudySpec, json_schema, load_study
-from study.spec.yaml_document import read_study_file, shipped_files_folder
+from study.spec.yaml_document import read_study_file, shipped_studies_folder
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +40,7 @@ def test_a_file_for_a_data_set_says_what_is_what_and_where_its_schema_is() -> No
     path = write_study_file(of(data="biased_digits"), None, False, nobody())
     text = path.read_text(encoding="utf-8")
     assert text.startswith(
-        f"# yaml-language-server: $schema={shipped_files_folder() / json_schema.SCHEMA_FILE_NAME}\n# mine: eps_sup_"
+        f"# yaml-language-server: $schema={shipped_studies_folder() / json_schema.SCHEMA_FILE_NAME}\n# mine: eps_sup_"
     )
     spec = load_study("mine.yaml")
     own = {"method.alpha", "method.lambda", "method.epsilon", "method.temperature"}
@@ -77,7 +77,7 @@ def test_a_draft_tries_few_configurations_where_few_validation_samples_conflict(
 @pytest.mark.parametrize("gpu", [False, True])
 def test_a_file_for_any_methods_can_be_planned_and_is_right_for_editors(gpu: bool) -> None:
     validator = Draft202012Validator(
-        json.loads((shipped_files_folder() / json_schema.SCHEMA_FILE_NAME).read_text(encoding="utf-8"))
+        json.loads((shipped_studies_folder() / json_schema.SCHEMA_FILE_NAME).read_text(encoding="utf-8"))
     )
     several = [[name] for name in methods.method_names() if name not in ("laftr", "equalized_odds_postprocessing")]
     for chosen in [*several, ["wcl", "eps_sup_info_nce", "cross_entropy"]]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from study.data.table_columns import MISSING_TEXT, encode_rows, fit_column_encoding
+from study.data.table_columns import MISSING_CATEGORY, encode_rows, fit_column_encoding
 
 TRAIN = pd.DataFrame(
     {"age": [20, 30, 40, 90], "job": ["cook", "nurse", "cook", "clerk"], "paid": ["True", "False", "True", "True"]}
@@ -48,7 +48,7 @@ def test_a_cell_that_cannot_be_an_input_is_told_and_the_others_stay(cells: dict[
 
 
 def test_missing_values_are_filled_where_training_filled_them() -> None:
-    frame = pd.DataFrame({"age": [1.0, np.nan, 3.0], "job": ["a", MISSING_TEXT, "b"]})
+    frame = pd.DataFrame({"age": [1.0, np.nan, 3.0], "job": ["a", MISSING_CATEGORY, "b"]})
     encoding = tuple(fit_column_encoding(frame[name], np.arange(3), True) for name in frame)
     inputs, problems = encode_rows(pd.DataFrame({"age": [None, 2.0], "job": [None, "a"]}), encoding)
     assert problems == {}
@@ -75,4 +75,7 @@ def test_a_decimal_comma_in_texts_is_read_and_a_point_beside_it_is_none() -> Non
     inputs, problems = encode_rows(pd.DataFrame({"age": ["30,5", 31, "1.23", "x", "1.234,5"]}), ENCODING[:1], ",")
     expected = np.array([30.5, 31, 1234.5]) - 30
     np.testing.assert_allclose(inputs[[0, 1, 4], 0], expected / np.std([20, 30, 40]), rtol=1e-6)
-    assert {row: [fault.cell for fault in faults] for row, faults in problems.items()} == {2: ["'1.23'"], 3: ["'x'"]}
+    assert {row: [fault.quoted_cell for fault in faults] for row, faults in problems.items()} == {
+        2: ["'1.23'"],
+        3: ["'x'"],
+    }

@@ -28,7 +28,7 @@ def kept(workplace):
 @pytest.fixture
 def settled(monkeypatch):
     """Waits until what was written so far counts as settled, without the two seconds that users wait."""
-    monkeypatch.setattr(cache, "RACY_INTERVAL_S", 0.0)
+    monkeypatch.setattr(cache, "FILE_TIME_RESOLUTION_S", 0.0)
     return lambda: time.sleep(0.05)
 
 

@@ -22,8 +22,8 @@ def stripes(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     module = ModuleType("study.data.sets.stripes")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     exec(dedent((DatasetModule.__doc__ or "").partition("needs:\n")[2]), vars(module))
-    everything = {**data.CATALOGUE.load_own_modules(), "stripes": module}
-    monkeypatch.setattr(data, "CATALOGUE", replace(data.CATALOGUE, load_own_modules=lambda: everything))
+    everything = {**data.CATALOGUE.load_builtins(), "stripes": module}
+    monkeypatch.setattr(data, "CATALOGUE", replace(data.CATALOGUE, load_builtins=lambda: everything))
     return module
 
 

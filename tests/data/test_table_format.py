@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from study.data import label_files, table_format
 from study.data.sets import table
-from study.data.table_format import ALL_DETECTED, TableFormat, describe_format, detect_format, to_plain_number
+from study.data.table_format import UNKNOWN_FORMAT, TableFormat, describe_format, detect_format, to_plain_number
 from study.errors import UserError
 
 
@@ -73,7 +73,7 @@ def test_the_separator_is_what_cuts_header_and_lines_alike(tmp_path: Path, conte
 def test_the_encoding_is_told_by_the_bytes(tmp_path: Path, encoding: str, name: str) -> None:
     path = written(tmp_path, "Größe;Straße\n1,5;Köln\n2,5;Ulm\n", encoding)
     assert detect_format(path) == TableFormat(";", name, ",")
-    assert label_files.read_table_as_text(path, (), ALL_DETECTED).to_dict("list") == {
+    assert label_files.read_table_as_text(path, (), UNKNOWN_FORMAT).to_dict("list") == {
         "Größe": ["1,5", "2,5"],
         "Straße": ["Köln", "Ulm"],
     }
@@ -87,7 +87,7 @@ def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
     for content in (bytes(range(256)) * 9, b"a,b\n\x81\x8d,\x8f\n", np.arange(9999).tobytes()):
         (path := tmp_path / "t.csv").write_bytes(content)
         with pytest.raises(UserError, match=r"t\.csv: "):
-            label_files.read_table_as_text(path, (), ALL_DETECTED)
+            label_files.read_table_as_text(path, (), UNKNOWN_FORMAT)
     path = written(tmp_path, "имя;y\nЮля;1\n", "koi8-r")
     assert label_files.read_column_names(path, table_format.format_from_keys({"encoding": "koi8-r"})) == ["имя", "y"]
     with pytest.raises(UserError, match=r"is not in utf-8, see line 1"):
@@ -155,8 +155,8 @@ def test_a_sheet_is_read_as_if_it_were_saved_as_csv(tmp_path: Path) -> None:
     frame.to_csv(tmp_path / "t.csv", index=False)
     pd.testing.assert_frame_equal(label_files.read_typed_table(path), label_files.read_typed_table(tmp_path / "t.csv"))
     assert (
-        label_files.read_table_as_text(path, (), ALL_DETECTED).to_dict()
-        == label_files.read_table_as_text(tmp_path / "t.csv", (), ALL_DETECTED).to_dict()
+        label_files.read_table_as_text(path, (), UNKNOWN_FORMAT).to_dict()
+        == label_files.read_table_as_text(tmp_path / "t.csv", (), UNKNOWN_FORMAT).to_dict()
     )
     assert describe_format(path) == ["read as: sheet 'Daten', the first of 2 (the others are not read)"]
     assert label_files.row_location(path, 2) == "row 4 of the sheet"

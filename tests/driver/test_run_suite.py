@@ -37,7 +37,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def run(home: Home, spec: StudySpec, view: Any, address: Any, shared: Any) -> RunEnd:
         started.append(spec.name)
-        cells = {cell.spec.name: cell for cell in small_suite(home.path.parent).studies}
+        cells = {cell.spec.name: cell for cell in small_suite(home.path.parent).searches}
         cell = cells[spec.name]
         tell(home, cell, *VALUES[cell.method, cell.data, cell.search_number])
         folder = home.find_study(spec.name)
@@ -58,7 +58,7 @@ def complete(tmp_path_factory: pytest.TempPathFactory) -> Home:
     """A home in which the suite is complete; nothing is to change it."""
     folder = tmp_path_factory.mktemp("complete")
     home, suite = Home(folder / "home"), small_suite(folder)
-    for cell in suite.studies:
+    for cell in suite.searches:
         tell(home, cell, *VALUES[cell.method, cell.data, cell.search_number])
     suites.write_suite_file(home, suite)
     return home
@@ -67,9 +67,9 @@ def complete(tmp_path_factory: pytest.TempPathFactory) -> Home:
 @pytest.mark.slow
 def test_every_search_runs_once_and_what_is_complete_is_left_alone(tmp_path: Path, home: Home, runs: list[str]) -> None:
     suite = small_suite(tmp_path)
-    tell(home, suite.studies[1], *VALUES["weak", "rho_95", 1])
+    tell(home, suite.searches[1], *VALUES["weak", "rho_95", 1])
     assert begin(home, suite) == suites.SuiteEnd(False, [], [])
-    names = [cell.spec.name for cell in suite.studies]
+    names = [cell.spec.name for cell in suite.searches]
     assert runs == [names[0], *names[2:]]
     assert begin(home, suite) == suites.SuiteEnd(False, [], [])
     assert len(runs) == 7
@@ -89,7 +89,7 @@ def test_a_signal_ends_it_and_the_next_run_goes_on(
     suite = small_suite(tmp_path)
 
     def stopped(home: Home, spec: StudySpec, *rest: Any) -> RunEnd:
-        tell(home, suite.studies[0], closed="interrupted")
+        tell(home, suite.searches[0], closed="interrupted")
         folder = home.find_study(spec.name)
         return RunEnd(folder, spec, StudyRecord.load(folder.ledger_file), None)
 
@@ -194,9 +194,9 @@ def test_the_tables_in_print(tmp_path: Path, complete: Home) -> None:
 
 def test_what_is_missing_is_said(tmp_path: Path, home: Home) -> None:
     suite = small_suite(tmp_path)
-    tell(home, suite.studies[0], *VALUES["weak", "rho_80", 1])
-    tell(home, suite.studies[1], VALUES["weak", "rho_95", 1][0])
-    tell(home, suite.studies[2], closed="failed")
+    tell(home, suite.searches[0], *VALUES["weak", "rho_80", 1])
+    tell(home, suite.searches[1], VALUES["weak", "rho_95", 1][0])
+    tell(home, suite.searches[2], closed="failed")
     found = suites.suite_tables_so_far(home, suite)
     by_accuracy, by_unbiased = found.tables
     assert by_accuracy.cells["weak", "rho_80"] is not None
@@ -217,7 +217,7 @@ SINGLE = TEXT.replace("  rho_95: {name: biased_digits, rho: 0.95}\n", "").replac
 
 def notes_of(home: Home, suite: Suite, values: Mapping[tuple[str, int], tuple[float, float]]) -> list[str]:
     """The notes of the first rule's table of what its picks had on two fresh seeds, by method and search."""
-    for cell in suite.studies:
+    for cell in suite.searches:
         if (cell.method, cell.search_number) in values:
             tell(home, cell, values[cell.method, cell.search_number])
     found = suites.suite_tables_so_far(home, suite)
@@ -266,8 +266,8 @@ def test_a_search_that_looks_at_one_metric_is_said_to_suit_its_rule(tmp_path: Pa
 
 def test_a_search_that_went_on_beyond_its_budget_does_not_count(tmp_path: Path, home: Home) -> None:
     suite = small_suite(tmp_path)
-    tell(home, suite.studies[0], *VALUES["weak", "rho_80", 1], closed=None)
-    ledger = Ledger(home.find_study(suite.studies[0].spec.name).ledger_file)
+    tell(home, suite.searches[0], *VALUES["weak", "rho_80", 1], closed=None)
+    ledger = Ledger(home.find_study(suite.searches[0].spec.name).ledger_file)
     ledger.append(SearchExtended(trials=52))
     ledger.append(SessionClosed(state="complete", enough="trials"))
     ledger.close()
@@ -285,8 +285,8 @@ def test_a_rule_that_the_data_cannot_have_is_said(tmp_path: Path, home: Home) ->
 
 def test_the_plan_says_how_far_it_is(tmp_path: Path, home: Home) -> None:
     suite = small_suite(tmp_path)
-    tell(home, suite.studies[0], *VALUES["weak", "rho_80", 1])
-    tell(home, suite.studies[4], closed="interrupted")
+    tell(home, suite.searches[0], *VALUES["weak", "rho_80", 1])
+    tell(home, suite.searches[4], closed="interrupted")
     planned = plan_suite(home, suite)
     assert planned["states"] == {"complete": 1, "interrupted": 1, "not yet": 6}
     assert "| weak | rho_80 | 1 complete, 1 interrupted | 2 + at most 4 | 8 |" in suite_plan_text(planned)

@@ -51,7 +51,7 @@ def peaks(told, samples=512):
 
 PEAKS = """
 told = {"whole": peaks(config()), "half": peaks(config(precision="bfloat16")), "parts": peaks(config(micro_batch=32))}
-loop.MAX_DEVICE_MEMORY_SHARE = 0.0
+loop.MAX_SPLIT_MEMORY_SHARE = 0.0
 strict = loop.StreamedSplit._select_inputs
 def chosen(self, index):
     torch.cuda.set_sync_debug_mode("error" if index is self._index else "default")

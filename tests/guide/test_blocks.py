@@ -18,7 +18,7 @@ from pages import GUIDE, Block, blocks
 from study.home.folder import Home
 from study.spec import load_study
 from study.spec.suite import load_suite
-from study.spec.yaml_document import shipped_files_folder
+from study.spec.yaml_document import shipped_studies_folder
 
 ADDING = GUIDE / "adding-things.md"
 YAML, PYTHON, TOML = blocks("yaml"), blocks("python"), blocks("toml")
@@ -41,7 +41,7 @@ FRAGMENTS = [block for block in YAML if block.kind.startswith("fragment of ")]
 @pytest.mark.parametrize("block", FRAGMENTS, ids=[block.name for block in FRAGMENTS])
 def test_a_fragment_goes_with_the_study_file_that_it_names(block: Block, tmp_path: Path) -> None:
     name, fragment = block.kind.removeprefix("fragment of "), yaml.safe_load(block.text)
-    whole = laid_over(yaml.safe_load((shipped_files_folder() / f"{name}.yaml").read_text(encoding="utf-8")), fragment)
+    whole = laid_over(yaml.safe_load((shipped_studies_folder() / f"{name}.yaml").read_text(encoding="utf-8")), fragment)
     (tmp_path / "laid-over.yaml").write_text(yaml.safe_dump(whole))
     spec = load_study(str(tmp_path / "laid-over.yaml"))
     assert spec.to_document() != load_study(name).to_document()
@@ -62,7 +62,7 @@ def test_the_suite_loads(tmp_path: Path) -> None:
     (block,) = (block for block in YAML if block.kind == "suite")
     (tmp_path / "mine.yaml").write_text(block.text)
     suite = load_suite(str(tmp_path / "mine.yaml"))
-    assert len(suite.studies) == 2 * 2 * 3
+    assert len(suite.searches) == 2 * 2 * 3
 
 
 @pytest.mark.slow

@@ -19,11 +19,11 @@ from mutations import mutate_bytes
 from study.commands import plan
 from study.errors import UserError
 from study.spec import json_schema, load_study
-from study.spec.yaml_document import read_study_file, shipped_files_folder, shipped_study_files
+from study.spec.yaml_document import read_study_file, shipped_studies_folder, shipped_study_files
 
 TEXTS = {name: path.read_text(encoding="utf-8") for name, path in shipped_study_files().items()}
 VALIDATOR = Draft202012Validator(
-    json.loads((shipped_files_folder() / json_schema.SCHEMA_FILE_NAME).read_text(encoding="utf-8"))
+    json.loads((shipped_studies_folder() / json_schema.SCHEMA_FILE_NAME).read_text(encoding="utf-8"))
 )
 
 

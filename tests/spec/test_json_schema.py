@@ -13,10 +13,10 @@ import study
 from study import cli
 from study.errors import UserError
 from study.spec import json_schema, load_study
-from study.spec.json_schema import declared_knobs, names_of_section
+from study.spec.json_schema import names_of_section, possible_knobs_by_key
 from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES
 from study.spec.schema import SamplerName
-from study.spec.yaml_document import read_study_file, shipped_files_folder, shipped_study_files
+from study.spec.yaml_document import read_study_file, shipped_studies_folder, shipped_study_files
 from study.sweep.samplers import STRATEGIES
 from study.training.config import TRIAL_SECTIONS
 
@@ -24,7 +24,7 @@ PACKAGE = Path(study.__file__).parent
 QUICKSTART = read_study_file(shipped_study_files()["quickstart"]).values
 
 
-SHIPPED = (shipped_files_folder() / json_schema.SCHEMA_FILE_NAME).read_text(encoding="utf-8")
+SHIPPED = (shipped_studies_folder() / json_schema.SCHEMA_FILE_NAME).read_text(encoding="utf-8")
 
 
 @cache
@@ -149,7 +149,7 @@ def test_every_key_of_every_entry_says_what_it_is(section: str) -> None:
     silent = [
         f"{name}: {knob.key}"
         for name in (names_of_section(section) if section != "train" else [""])
-        for knobs in declared_knobs(section, name).values()
+        for knobs in possible_knobs_by_key(section, name).values()
         for knob in knobs
         if not knob.description
     ]

@@ -200,9 +200,9 @@ def test_early_stopping_need_not_suit_a_single_trial(assignments: tuple[str, ...
 
 
 def test_the_epoch_of_a_trial_is_the_last_or_the_best_in_a_window() -> None:
-    assert SPEC.objective.window is None
-    assert quickstart("search.epoch=best").objective.window == 3
-    assert quickstart("search.epoch=best", "search.epoch_window=7").objective.window == 7
+    assert SPEC.objective.epoch_window is None
+    assert quickstart("search.epoch=best").objective.epoch_window == 3
+    assert quickstart("search.epoch=best", "search.epoch_window=7").objective.epoch_window == 7
     assert quickstart("search.epoch_window=7").objective == SPEC.objective
     assert "search.epoch: 'first' given. Allowed: last, best" in refused("search.epoch=first")
     assert "search.epoch_window: 0 given, allowed is greater than or equal to 1" in refused("search.epoch_window=0")

@@ -36,7 +36,7 @@ def test_the_sections_are_filled_in_and_the_resolved_file_is_the_same_study(tmp_
     spec = read(own(tmp_path, {"batch": 32, "name": "own_function", "layers": [1, 2]}))
     assert spec.training_function == "own_functions:train"
     assert (spec.base["data"], spec.base["model"]) == ({"name": "none", "folds": None}, {"name": "none"})
-    assert spec.available_metrics == [["auc"]]
+    assert spec.metrics_by_data_set == [["auc"]]
     assert spec.trial_document({"method.rate": 0.5})["method"] == {
         "name": "own_function",
         "function": "own_functions:train",

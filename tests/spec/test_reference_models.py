@@ -8,7 +8,7 @@ from helpers import quickstart, refused, reread
 
 from study.data.dataset import Facts
 from study.home.record import StudyRecord
-from study.methods.reference import REFERENCES, USABLE_REFERENCES
+from study.methods.reference import EXPORTABLE_REFERENCES, REFERENCES
 from study.spec.reference_models import MAX_PIXEL_INPUT_VALUES, requested_reference_names, why_reference_unsuited
 from study.sweep.reference_process import missing_references
 
@@ -75,10 +75,10 @@ def test_each_reference_says_of_which_data_it_cannot_be() -> None:
         name for name in REFERENCES if why_reference_unsuited(name, replace(TABLE, some_bias=True)) is None
     }
     three = {name for name in REFERENCES if why_reference_unsuited(name, replace(TABLE, classes=3)) is None}
-    assert three == set(USABLE_REFERENCES)
+    assert three == set(EXPORTABLE_REFERENCES)
     unjudged = replace(TABLE, bias_splits=("train",))
     assert {name for name in REFERENCES if why_reference_unsuited(name, unjudged)} == set(REFERENCES) - set(
-        USABLE_REFERENCES
+        EXPORTABLE_REFERENCES
     )
     large = Facts(2, 2, (3, 65, 65))
     assert f"at most {MAX_PIXEL_INPUT_VALUES} values" in (why_reference_unsuited("majority", large) or "")

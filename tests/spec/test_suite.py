@@ -48,10 +48,10 @@ def load(tmp_path: Path) -> Callable[..., Suite]:
 
 def test_each_search_is_a_study_of_equal_budget(load: Callable[..., Suite]) -> None:
     suite = load()
-    names = [cell.spec.name for cell in suite.studies]
+    names = [cell.spec.name for cell in suite.searches]
     assert names[:4] == [f"small--{method}--{data}--1" for method in suite.methods for data in suite.data]
     assert names[4:] == [name[:-1] + "2" for name in names[:4]]
-    for cell in suite.studies:
+    for cell in suite.searches:
         spec = cell.spec
         assert (spec.epochs, spec.search.baseline, spec.search.sampler) == (2, None, "random")
         assert (spec.search.confirm.top, spec.search.confirm.seeds) == (0, 2)
@@ -60,13 +60,13 @@ def test_each_search_is_a_study_of_equal_budget(load: Callable[..., Suite]) -> N
         assert spec.base["model"]["width"] == 4
         assert spec.base["train"]["weight_decay"] == (0.0001 if cell.method == "plain" else 0.0)
         assert spec.base["data"]["rho"] == {"rho_80": 0.8, "rho_95": 0.95}[cell.data]
-    assert suite.judge == "test/accuracy"
+    assert suite.test_metric == "test/accuracy"
 
 
 def test_methods_share_the_seeds_of_a_search_and_no_two_searches_do(load: Callable[..., Suite]) -> None:
     suite = load(("searches: 2", "searches: 4"))
     used: dict[tuple[str, int], list[tuple[set[int], int]]] = {}
-    for cell in suite.studies:
+    for cell in suite.searches:
         seeds = {*cell.spec.seeds, *range(cell.spec.seed + 1, cell.spec.seed + 3)}
         used.setdefault((cell.data, cell.search_number), []).append((seeds, cell.spec.search.seed))
     assert all(one == other for one, other in used.values())
@@ -76,9 +76,9 @@ def test_methods_share_the_seeds_of_a_search_and_no_two_searches_do(load: Callab
 
 
 def test_more_searches_and_data_sets_leave_the_others_as_they_were(load: Callable[..., Suite]) -> None:
-    before = {cell.spec.name: cell.spec.hash for cell in load().studies}
+    before = {cell.spec.name: cell.spec.hash for cell in load().searches}
     more = ("rules:", "  rho_99: {name: biased_digits, rho: 0.99}\nrules:")
-    after = {cell.spec.name: cell.spec.hash for cell in load(more, ("searches: 2", "searches: 3")).studies}
+    after = {cell.spec.name: cell.spec.hash for cell in load(more, ("searches: 2", "searches: 3")).searches}
     assert len(after) == 18
     assert before == {name: after[name] for name in before}
 
@@ -86,16 +86,16 @@ def test_more_searches_and_data_sets_leave_the_others_as_they_were(load: Callabl
 def test_a_study_file_can_be_the_base(load: Callable[..., Suite]) -> None:
     written = SMALL[SMALL.index("base:") : SMALL.index("methods:")]
     suite = load((written, "base: quickstart\n"), ("epochs: 2", "epochs: 9"))
-    spec = suite.studies[0].spec
+    spec = suite.searches[0].spec
     assert (spec.search.sampler, spec.search.early_stopping.name, spec.search.space) == ("tpe", "asha", {})
     assert (spec.epochs, spec.base["train"]["weight_decay"], spec.base["model"]["width"]) == (9, 0.0001, 16)
-    assert suite.studies[2].spec.base["train"]["weight_decay"] == 1e-5
+    assert suite.searches[2].spec.base["train"]["weight_decay"] == 1e-5
 
 
 def test_the_shipped_suite_is_one() -> None:
     suite = load_suite("quickstart_suite")
-    assert (len(suite.methods), len(suite.data), suite.searches_per_cell, len(suite.studies)) == (3, 3, 3, 27)
-    assert {cell.spec.base["data"]["name"] for cell in suite.studies} == {"biased_digits"}
+    assert (len(suite.methods), len(suite.data), suite.searches_per_cell, len(suite.searches)) == (3, 3, 3, 27)
+    assert {cell.spec.base["data"]["name"] for cell in suite.searches} == {"biased_digits"}
     assert find_suite_file("quickstart_suite") == shipped_suites()["quickstart_suite"]
 
 

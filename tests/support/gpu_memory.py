@@ -20,9 +20,9 @@ Peaks = dict[str, float]
 def shipped() -> list[str]:
     """The study files that train networks of ours."""
     from study.spec import load_study
-    from study.spec.yaml_document import shipped_files_folder
+    from study.spec.yaml_document import shipped_studies_folder
 
-    names = sorted(path.stem for path in shipped_files_folder().glob("*.yaml"))
+    names = sorted(path.stem for path in shipped_studies_folder().glob("*.yaml"))
     return [name for name in names if not load_study(name).training_function]
 
 
@@ -65,7 +65,7 @@ def watch() -> None:
 
     from study.data.dataset import Split
     from study.training import evaluation, loop
-    from study.training.trial import StandInNetwork
+    from study.training.trial import BiasNetwork
 
     loop.check_loss_is_finite = loop.check_networks_are_finite = lambda *values: None
     evaluation.check_features_are_finite = lambda *values: None  # type: ignore[assignment]
@@ -79,14 +79,14 @@ def watch() -> None:
         return told
 
     evaluation.SplitEvaluator.__call__ = watched  # type: ignore[method-assign]
-    outputs = StandInNetwork._outputs_as_table
+    outputs = BiasNetwork._outputs_as_table
 
-    def within(self: StandInNetwork, of: Any, split: str) -> Split:
+    def within(self: BiasNetwork, of: Any, split: str) -> Split:
         """Classes that there are: what was never computed may be any number."""
         told = outputs(self, of, split)
         return Split(told.inputs, told.target % self.dataset.facts.classes)
 
-    StandInNetwork._outputs_as_table = within  # type: ignore[method-assign]
+    BiasNetwork._outputs_as_table = within  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

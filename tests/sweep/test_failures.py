@@ -107,11 +107,11 @@ def test_messages_about_a_gpu(message: str) -> None:
 
 def test_no_sign_hides_behind_another() -> None:
     begin = gpu_errors.CUDA_MESSAGE_PREFIXES[0]
-    assert [find_gpu_error_pattern(f"{begin}{sign.text}\nCompile with") for sign in gpu_errors.CUDA_PATTERNS] == [
-        *gpu_errors.CUDA_PATTERNS
-    ]
-    assert [find_gpu_error_pattern(f"{sign.text}. See") for sign in gpu_errors.LIBRARY_PATTERNS] == [
-        *gpu_errors.LIBRARY_PATTERNS
+    assert [
+        find_gpu_error_pattern(f"{begin}{sign.message_part}\nCompile with") for sign in gpu_errors.CUDA_ERROR_PATTERNS
+    ] == [*gpu_errors.CUDA_ERROR_PATTERNS]
+    assert [find_gpu_error_pattern(f"{sign.message_part}. See") for sign in gpu_errors.LIBRARY_ERROR_PATTERNS] == [
+        *gpu_errors.LIBRARY_ERROR_PATTERNS
     ]
 
 
@@ -122,10 +122,12 @@ def test_what_cuda_says_is_written_as_cuda_writes_it() -> None:
     runtime = ctypes.CDLL(str(libraries[0]))
     runtime.cudaGetErrorString.restype = ctypes.c_char_p
     texts = {runtime.cudaGetErrorString(code).decode().rstrip(".") for code in range(1000)}
-    assert {sign.text for sign in gpu_errors.CUDA_PATTERNS} - texts == {"insufficient resources"}  # of cuSPARSE
+    assert {sign.message_part for sign in gpu_errors.CUDA_ERROR_PATTERNS} - texts == {
+        "insufficient resources"
+    }  # of cuSPARSE
 
 
-@given(st.sampled_from(gpu_errors.CUDA_PATTERNS).map(lambda sign: sign.text))
+@given(st.sampled_from(gpu_errors.CUDA_ERROR_PATTERNS).map(lambda sign: sign.message_part))
 def test_what_cuda_says_counts_only_where_cuda_says_it(text: str) -> None:
     assert failure_of_error(raised(ValueError(text))).kind == "BUG"
     assert gpu_errors.unusable_gpu_reason(ValueError(text)) is None

@@ -250,6 +250,7 @@ def test_a_final_training_is_nested_in_its_study_in_one_experiment(home: Home, f
         ledger = Ledger(trained.ledger_file)
         ledger.append(SessionOpened(**SESSION))
         ledger.append(TrialDecided(trial=0, stage="final", params={}, seed=7))
+        ledger.append(TrialStarted(trial=0, node="here"))
         ledger.append(SessionClosed(state="complete"))
         ledger.close()
         writer = LedgerToMlflowWriter(home, trained, final)

@@ -103,7 +103,7 @@ def test_the_steps_of_an_ablation_say_what_they_moved() -> None:
     more = [("ablating", {"trial": 1, "steps": steps, "first": 4, "seeds": 2})]
     for number, (values, repeats) in enumerate((({**PARAMS, "method.lambda": 1.5}, None), (end, 1), (PARAMS, 0)), 2):
         decided = {"trial": number, "stage": "ablation", "params": values, "seed": 4, "repeats": repeats}
-        more.append(("trial", decided))
+        more += [("trial", decided), ("started", {"trial": number, "node": "here"})]
     found = brought(quickstart(), Told("baseline", [0.4], params=PARAMS), Told("search", [0.5], params=end), more=more)
     runs = [found[key] for key in "234"]
     names = ["ablation of method.lambda, seed 4", "trial 1, seed 4", "baseline, seed 4"]
@@ -226,8 +226,11 @@ def test_best_and_baseline_are_a_row_each_with_the_metrics_of_a_trial() -> None:
     by_key = brought(spec, *trials)
     expected = {"val/log_loss": 0.3, "val/accuracy": 0.9}
     best, baseline = by_key["result best 1"], by_key["result baseline 0"]
-    assert (best.name, values_of(best)) == ("best: trial 1", expected)
-    assert (baseline.name, values_of(baseline)) == ("baseline", {"val/log_loss": 0.7, "val/accuracy": 0.4})
+    assert (best.name, values_of(best)) == ("best: trial 1", expected | {"val/auc": 0.9})
+    assert (baseline.name, values_of(baseline)) == (
+        "baseline",
+        {"val/log_loss": 0.7, "val/accuracy": 0.4, "val/auc": 0.4},
+    )
     assert expected.items() <= values_of(by_key[STUDY_RUN_KEY]).items()
     for key in ("result best 1", "result baseline 0"):
         run = by_key[key]
@@ -288,6 +291,84 @@ def test_a_final_training_and_its_ensemble_are_a_row_each_under_the_studys_name(
     assert study.tags["study.result"] == ensemble.tags["study.result"] == "true"
     assert values_of(study)["test/accuracy"] == values_of(study)["final/test/accuracy"] == pytest.approx(0.55)
     assert (ensemble.name, values_of(ensemble)["test/accuracy"]) == ("birds-final, ensemble", 0.7)
+
+
+def test_a_row_of_results_has_the_metrics_of_what_needs_no_search_under_the_same_names() -> None:
+    """Means over the fresh seeds, so that MLflow compares any two rows; deviations are of the study's metrics alone."""
+    error = "val/accuracy_standard_error"
+    names = ["val/accuracy", "val/group_0_1_accuracy", "test/accuracy", "test/equalized_odds", error]
+    more = [("reference", {"name": "majority", "metrics": dict.fromkeys(names, 0.1), "seconds": 2.0})]
+    further = {"val/group_0_1_accuracy": 0.25, error: 0.02}
+    trials = [
+        Told("baseline", [0.4], params=PARAMS, further=further),
+        Told("search", [0.6], params=PARAMS | {"method.alpha": 2.0}, further=further),
+    ]
+    for of in (0, 1):
+        tested = [{"test/accuracy": 0.5 + seed / 10, "test/equalized_odds": 0.3} for seed in (0, 1)]
+        params = trials[of].params
+        trials += [
+            Told("confirm", [0.5 + of / 10], params=params, seed=seed, repeats=of, further=further, tested=values)
+            for seed, values in zip((1, 2), tested, strict=True)
+        ]
+    by_key = brought(quickstart("search.references=true", "search.confirm={top: 1, seeds: 2}"), *trials, more=more)
+    rows = [by_key[key] for key in ("reference majority", "result best 1", "result baseline 0")]
+    found = [{name: value for name, value in values_of(row).items() if not name.endswith("_sd")} for row in rows]
+    assert [{*of} for of in found] == [{*names}] * 3
+    assert found[1] == pytest.approx(
+        {
+            "val/accuracy": 0.6,
+            "val/group_0_1_accuracy": 0.25,
+            "test/accuracy": 0.55,
+            "test/equalized_odds": 0.3,
+            error: 0.02,
+        }
+    )
+    assert {name for name in values_of(rows[1]) if name.endswith("_sd")} == {"val/accuracy_sd", "test/accuracy_sd"}
+
+
+def test_a_final_training_is_a_row_with_every_metric_and_its_ensemble_with_its_configuration() -> None:
+    spec = replace(quickstart("search.space={}", "search.baseline=null"), name="birds-final", final_seeds=(1, 2))
+    joined = ("ensemble", {"trials": [0, 1], "metrics": {"test/accuracy": 0.7, "test/auc": 0.9}})
+    trials = [Told("final", [0.5], seed=seed, tested={"test/accuracy": 0.5, "test/auc": 0.6}) for seed in (1, 2)]
+    by_key = brought(spec, *trials, more=[joined])
+    study, ensemble = by_key[STUDY_RUN_KEY], by_key["result ensemble"]
+    assert (values_of(study)["test/auc"], values_of(ensemble)["test/auc"]) == (0.6, 0.9)
+    configuration = {name for name in study.params if name.startswith(("data.", "model.", "method.", "train."))}
+    assert ensemble.params == {name: study.params[name] for name in configuration - {"train.seed"}}
+
+
+def test_a_final_training_that_was_stopped_before_its_first_result_is_no_row() -> None:
+    spec = replace(quickstart(), name="birds-final", final_seeds=(1, 2))
+    stopped = brought(spec, Told("final", [0.5], "running", seed=1), Told("final", [], "waiting", seed=2))
+    assert "study.result" not in stopped[STUDY_RUN_KEY].tags
+    assert "study.result" in stopped[STUDY_RUN_KEY].removed_tags, "an earlier version set it"
+    assert (stopped["0"].status, stopped["0"].tags["interrupted"]) == ("KILLED", "true")
+    assert "1" not in stopped, "it has not started"
+    begun = brought(spec, Told("final", [0.5], seed=1), Told("final", [0.5], "running", seed=2))
+    assert begun[STUDY_RUN_KEY].tags["study.result"] == "true"
+
+
+def test_a_trials_run_begins_when_the_trial_starts_not_when_it_waits_for_a_process() -> None:
+    """Its duration is that of the report. What ends before it starts has a run that begins then."""
+    entries: list[Entry] = [{"event": "created", "id": "study", "time": 0.0}]
+    entries.append({"event": "opened", "time": 1.0, "owner": "ada"})
+    for number, stage in enumerate(("search", "replicate", "search")):
+        fields = {"repeats": 0} if stage == "replicate" else {}
+        entries.append(
+            {"event": "trial", "time": 2.0, "trial": number, "stage": stage, "params": {}, "seed": 0, **fields}
+        )
+    found = EventTranslator(quickstart("search.replicates=2"), TrackingState(""), StudyRecord())
+    assert {change.run_key for change in found.translate(entries)} == {STUDY_RUN_KEY}
+    later: list[Entry] = [
+        {"event": "started", "time": 10.0, "trial": 1, "node": "here"},
+        {"event": "started", "time": 11.0, "trial": 0, "node": "here"},
+        {"event": "ended", "time": 13.0, "trial": 1, "state": "complete"},
+        {"event": "ended", "time": 14.0, "trial": 2, "state": "failed", "reason": "no process"},
+    ]
+    runs = {change.run_key: change for change in found.translate(later)}
+    assert (runs["1"].parent_key, runs["1"].start_ms, runs["1"].end_ms) == ("0", 10_000, 13_000)
+    assert (runs["0"].parent_key, runs["0"].name, runs["0"].start_ms) == (STUDY_RUN_KEY, "trial 0, seed 0", 10_000)
+    assert (runs["2"].start_ms, runs["2"].end_ms, runs["2"].status) == (14_000, 14_000, "FAILED")
 
 
 def test_a_trials_run_says_what_it_is_for() -> None:

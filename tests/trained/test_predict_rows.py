@@ -70,7 +70,7 @@ def test_the_training_table_is_classified_as_in_training(loans: StudyFolder) -> 
 def test_the_card_says_how_large_and_how_fast_it_is(loans: StudyFolder) -> None:
     """The probe beside a method's own classifier was counted, too, as if it predicted."""
     (said,) = re.findall(
-        r"Trained: ([\d,]+) parameters that predict, ([\d,]+) others, [\d.]+ MB on disk\. A row takes "
+        r"Trained: ([\d,]+) parameters that predict, ([\d,]+) for training alone, [\d.]+ MB on disk\. A row takes "
         r"[\d.e-]+ ms",
         loans.model_card_file.read_text(),
     )
@@ -173,6 +173,21 @@ def test_a_table_of_another_kind_is_refused(loans: StudyFolder, here: Path, text
         raise predict(loans, "new.csv", "new.csv").exception or AssertionError
     with pytest.raises(UserError, match="--file x: is for lists of images"):
         raise predict(loans, "new.csv", "--file", "x").exception or AssertionError
+
+
+@pytest.mark.slow
+def test_an_evaluation_names_the_rows_of_classes_that_the_model_does_not_know(loans: StudyFolder, here: Path) -> None:
+    rows = list(csv.reader(table_of(loans).read_text().splitlines()))
+    at = rows[0].index(str(loans.load_spec().base["data"]["target"]))
+    for number, name in ((3, "maybe"), (5, "later"), (8, "maybe")):
+        rows[number][at] = name
+    with (here / "odd.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    with pytest.raises(UserError) as error:
+        evaluate_model(Home(here / "home"), loans.model_description_file(0), "all", "odd.csv")
+    told = str(error.value)
+    assert "odd.csv: column " in told
+    assert "'maybe' (2 rows, first 3), 'later' (row 5) are no class of the model. It has: 'no', 'yes'" in told
 
 
 def test_other_rows_are_evaluated_with_the_encoding_of_training(loans: StudyFolder, here: Path) -> None:

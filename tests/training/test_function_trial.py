@@ -102,7 +102,7 @@ def test_a_trial_without_test_values_says_so_where_they_would_be_read(tmp_path: 
 
 def test_test_values_are_those_of_the_epoch_that_is_chosen() -> None:
     ran = trial("peaks")
-    list(ran.train_epochs(choice=BestEpochTracker(Objective(("val/accuracy",), ("max",), window=1))))
+    list(ran.train_epochs(choice=BestEpochTracker(Objective(("val/accuracy",), ("max",), epoch_window=1))))
     assert ran.evaluate("test") == {"test/accuracy": 0.45}
 
 
@@ -122,7 +122,7 @@ def test_a_function_with_a_checkpoint_goes_on_behind_the_epoch_that_was_reported
 
 
 def test_the_chosen_epoch_goes_on_too(tmp_path: Path) -> None:
-    file, goal = tmp_path / "trial.pt", Objective(("val/accuracy",), ("min",), window=1)
+    file, goal = tmp_path / "trial.pt", Objective(("val/accuracy",), ("min",), epoch_window=1)
     running = trial("goes_on", rate=0.1).train_epochs(file, choice=BestEpochTracker(goal))
     list(itertools.islice(running, 3))
     running.close()

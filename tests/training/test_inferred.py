@@ -14,7 +14,7 @@ from study.data.dataset import Dataset, Facts, Split
 from study.metrics import METRICS
 from study.spec.trial_sections import train_knobs
 from study.training.config import TrialConfig
-from study.training.trial import EARLY_LAYERS_SOURCE, INFERRED_GROUP_MODELS, Trial, infer_groups
+from study.training.trial import BIAS_FROM_EARLY_LAYERS, INFERRED_GROUP_MODELS, Trial, infer_groups
 
 CPU = torch.device("cpu")
 PLAIN = {"name": "cross_entropy"}
@@ -42,7 +42,9 @@ def as_biased() -> Dataset:
 
 
 def test_each_kind_has_its_name() -> None:
-    assert {"none", EARLY_LAYERS_SOURCE, *INFERRED_GROUP_MODELS} == set(get_args(train_knobs()["inferred_groups"].type))
+    assert {"none", BIAS_FROM_EARLY_LAYERS, *INFERRED_GROUP_MODELS} == set(
+        get_args(train_knobs()["inferred_groups"].type)
+    )
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ from study.data.dataset import Dataset, Facts, Split
 from study.errors import UserError
 from study.methods.fitted_classifier import FittedClassifier, score_classes_by_sklearn
 from study.methods.fitted_classifier import PassThroughEncoder as Taken
-from study.methods.reference import REFERENCES, USABLE_REFERENCES
+from study.methods.reference import EXPORTABLE_REFERENCES, REFERENCES
 from study.models.encoder import Network
 from study.models.frozen_networks import LayersOnFrozenNetwork
 from study.models.network_keys import BackboneOptions, HeadOptions
@@ -105,7 +105,7 @@ def test_values_are_those_of_the_libraries_called_by_hand(name: str) -> None:
     }
     assert {key: found[key] for key in expected} == pytest.approx(expected, abs=EXACT)
     assert found["val/accuracy_standard_error"] > 0
-    ranks = name in USABLE_REFERENCES
+    ranks = name in EXPORTABLE_REFERENCES
     assert ("val/auc" in found) is ranks
     if ranks:
         model = fit_reference(name, rows, 3)
@@ -138,7 +138,7 @@ def test_a_class_that_training_lacks_ranks_last() -> None:
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("name", USABLE_REFERENCES)
+@pytest.mark.parametrize("name", EXPORTABLE_REFERENCES)
 def test_a_trial_fits_it_keeps_it_and_reads_it_back(name: str, classes: int, tmp_path: Path) -> None:
     facts = replace(FACTS, classes=classes, aligned=None)
     dataset = Dataset(facts, {"train": split(400, 0, classes), "val": split(200, 1, classes)})

@@ -71,9 +71,10 @@ def _trade_off_caption_words(results: Results) -> dict[str, str]:
     searched, fresh = trade_off_configurations(results)
     reference = None if reference_in_trade_off(results) else results.reference_as_result
     where = formatting.rerun_seeds_text(results.spec)
+    aside = ", the baseline left aside" if results.baseline else ""
     return {
         "left": "First panel: each" if searched and fresh else "Each",
-        "joined": "; the front joins those that no other beats in both" * is_trade_off_front_drawn(results),
+        "joined": f"; the front joins those that no other beats in both{aside}" * is_trade_off_front_drawn(results),
         "fresh": f" Second: those that ran on {where}, mean ± sample standard deviation over these." * bool(fresh),
         "undrawn": f" The result, {reference.name_in_sentence}, needs no search and is not among them."
         if reference

@@ -16,7 +16,7 @@ from study.ranking.difference import Difference
 from study.ranking.json_documents import Statement
 from study.spec import StudySpec, objective
 from study.spec.objective import TrialScore
-from study.text import pluralise, sentence_case, shell_command
+from study.text import pluralise, sentence_case, study_command
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -159,7 +159,7 @@ class CheaperAlternative(Statement):
 
     @property
     def command(self) -> str:
-        return shell_command("export", self.chosen.spec.name, "--trial", self.other.trial_number)
+        return study_command("export", self.chosen.spec.name, "--trial", self.other.trial_number)
 
     def __str__(self) -> str:
         name = self.chosen.spec.metric

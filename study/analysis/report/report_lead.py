@@ -5,11 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from study.analysis.report.conclusions import (
-    conclusion_statements,
-    likely_shortcut_statements,
-    sample_error_statements,
-)
+from study.analysis.report.conclusions import conclusion_statements, likely_shortcut_statements, sample_error_statements
 from study.analysis.report.trade_off_sentences import (
     constraint_statements,
     constraints_broken_on_fresh_seeds,
@@ -35,7 +31,7 @@ from study.ranking import Results
 from study.ranking.arms import Arm, arm_of_candidate
 from study.ranking.final_model import final_model_arm
 from study.ranking.json_documents import Statement, join_statements
-from study.text import format_parameter, pluralise, shell_command
+from study.text import format_parameter, pluralise, study_command
 
 
 class SearchStudyFindings(Statement):
@@ -471,7 +467,7 @@ def _next_step_statements(results: Results) -> Iterator[Statement]:
             is_fitted = results.reference_as_result is not None
             purpose = "fit it once more and keep the model" if is_fitted else "train the result on new seeds"
             first = "Or, to" if step.command else "To"
-            yield SuggestedCommand(shell_command("train", results.spec.name), f"{first} {purpose}")
+            yield SuggestedCommand(study_command("train", results.spec.name), f"{first} {purpose}")
     if results.final_training_trials and not results.spec.training_function:
         if predict := predict_command(results.spec):
             yield SuggestedCommand(predict, "To classify new samples with it")

@@ -10,13 +10,7 @@ from study.analysis.report.ablation_section import ablation_section
 from study.analysis.report.caveats import caveat_statements
 from study.analysis.report.figure_captions import FIGURE_CAPTIONS, figure_caption, fit_count_text
 from study.analysis.report.groups_section import group_blocks_below_summary, groups_section
-from study.analysis.report.page_formats import (
-    FigureBlock,
-    PageSection,
-    ReportPage,
-    TableBlock,
-    command_as_code,
-)
+from study.analysis.report.page_formats import FigureBlock, PageSection, ReportPage, TableBlock, command_as_code
 from study.analysis.report.pareto_front_section import pareto_front_section
 from study.analysis.report.reference_sentences import references_table
 from study.analysis.report.report_lead import report_lead_statements
@@ -223,8 +217,8 @@ def _settings_values(results: Results) -> dict[str, str]:
     settings["search"] = f"{pluralise(spec.n_configurations, 'trial')}, sampler {search.sampler}, seed {search.seed}"
     if goal.has_several_metrics:
         settings["choice of the front"] = goal.front_choice_text
-    if spec.margin_rule:
-        settings["choice"] = spec.margin_rule
+    if spec.margin_rule_text:
+        settings["choice"] = spec.margin_rule_text
     if len(spec.seeds) > 1:
         settings["replicates"] = f"a configuration's value is its mean over {formatting.seeds_text(spec.seeds)}"
     baseline = (f"{key} {format_parameter(value)}" for key, value in (search.baseline or {}).items())

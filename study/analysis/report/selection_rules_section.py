@@ -115,13 +115,13 @@ def _own_rule_sentences(results: Results) -> Iterator[str]:
     confirmed = by if is_confirmed else ""
     metrics = ", ".join([*spec.objective.metrics, *spec.search.constraints])
     metrics += f", of the front {spec.objective.front_choice_text}" if spec.objective.has_several_metrics else ""
-    metrics += f", {spec.margin_rule}" if spec.margin_rule else ""
+    metrics += f", {spec.margin_rule_text}" if spec.margin_rule_text else ""
     trial = f"trial {best.trial.number}{confirmed}"
     chosen = f"{results.reference_as_result.name_in_sentence}, before {trial}" if results.reference_as_result else trial
     yield f"This study chose by {metrics}: {chosen}. What other rules pick changes nothing."
     others = "Each other rule" if spec.objective.has_several_metrics else "Each rule"
     yield f"{others} picks by the values of the search; rank is the pick's place by this study's own ranking."
-    if spec.objective.window is not None:
+    if spec.objective.epoch_window is not None:
         yield "A rule's values are at its own best epochs, test at those that this study's rule chose."
 
 

@@ -9,7 +9,7 @@ from study.ranking.arms import Arm, arm_of_candidate
 from study.ranking.difference import Difference
 from study.ranking.json_documents import Statement
 from study.spec.constraints import MetricConstraint
-from study.text import sentence_case, shell_command
+from study.text import sentence_case, study_command
 
 ArmMeans = Sequence[tuple[Arm, SeedStatistics]]
 """Arms with the metric of a constraint over their seeds."""
@@ -136,7 +136,7 @@ class SmallerAccuracyLoss(Statement):
 
     @property
     def command(self) -> str:
-        return shell_command("export", self.study, "--trial", self.trial)
+        return study_command("export", self.study, "--trial", self.trial)
 
     def __str__(self) -> str:
         return (

@@ -100,7 +100,7 @@ def _compared_arm(results: Results) -> Arm | None:
 def _comparability_key(spec: StudySpec) -> list[object]:
     """Return what must be the same: data and splits, when a trial is taken, and the metrics that chose the best."""
     chosen_by = () if spec.final_seeds is not None else spec.objective.metrics
-    return [*spec.trial_data_sections, spec.objective.window, chosen_by]
+    return [*spec.trial_data_sections, spec.objective.epoch_window, chosen_by]
 
 
 def compare_studies(studies: Sequence[Results], metric: str | None = None) -> list[ComparedStudy]:
@@ -230,7 +230,8 @@ def _data_text(results: Results) -> str:
 
 
 def _compared_settings(spec: StudySpec) -> dict[str, Value]:
-    found = flatten_mapping({**spec.base, "search": spec.search.model_dump(include=set(COMPARED_SEARCH_KEYS))})
+    keys = COMPARED_SEARCH_KEYS if spec.final_seeds is None else ("constraints",)  # it searches nothing
+    found = flatten_mapping({**spec.base, "search": spec.search.model_dump(include=set(keys))})
     if spec.final_seeds is not None:
         found.pop("train.seed")  # each of its trials has its own
     return {key: value for key, value in found.items() if key not in spec.search.space}

@@ -53,7 +53,7 @@ from study.spec.constraints import MetricConstraint
 from study.spec.objective import Objective
 from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES
 from study.spec.search_checks import count_configurations
-from study.text import pluralise, sentence_case, shell_command
+from study.text import pluralise, sentence_case, study_command
 
 LATE_SHARE_OF_SEARCH = 0.25
 """Share of a search, at its end, in which a best trial is taken as a sign that more trials would find better ones."""
@@ -102,7 +102,7 @@ class TrialFailed(Statement):
     why: str
 
     def __str__(self) -> str:
-        more = shell_command("logs", self.study, "--trial", self.trial)
+        more = study_command("logs", self.study, "--trial", self.trial)
         return (
             f"Trial {self.trial} failed: {self.why.rstrip('.')} ({more}). Once its cause is mended, it can run again."
         )
@@ -372,9 +372,9 @@ def next_steps(results: Results) -> list[NextStep]:
     failed = [trial for trial in results.record.trials.values() if trial.state == "failed"]
     if results.record.state == "failed" and failed:
         cause = TrialFailed(name, failed[0].number, failed[0].end_reason or "")
-        return [NextStep("resume", cause, shell_command("resume", name, "--failed"))]
+        return [NextStep("resume", cause, study_command("resume", name, "--failed"))]
     if results.record.state != "complete":
-        return [NextStep("resume", StepReason("not over"), shell_command("resume", name))]
+        return [NextStep("resume", StepReason("not over"), study_command("resume", name))]
     baseline, best = results.baseline_and_best_arms
     if best is None or results.spec.varied_data_keys:
         return []
@@ -393,7 +393,7 @@ def next_steps(results: Results) -> list[NextStep]:
         and not is_space_exhausted(results)
     ):
         late = BestCameLate(when, results.spec.objective.has_several_metrics)
-        found.append(NextStep("search", late, shell_command("resume", name, "--trials", f"+{math.ceil(when.of / 2)}")))
+        found.append(NextStep("search", late, study_command("resume", name, "--trials", f"+{math.ceil(when.of / 2)}")))
     if results.is_confirmed:
         found += _seed_steps(results, baseline, best)
     elif any(results.rule_pick_arm(arm) is None for arm in (best, baseline) if arm):
@@ -421,7 +421,7 @@ def _constraints_step(results: Results) -> list[NextStep]:
     options = "--top", top, "--seeds", results.confirmation.settings.seeds
     broken = results.spec.objective.broken_constraints(score)
     why = ConstraintsKeptInSearchOnly(results.spec, broken, [arm_of_candidate(results.spec, each) for each in named])
-    return [NextStep("confirm", why, shell_command("confirm", results.spec.name, *options))]
+    return [NextStep("confirm", why, study_command("confirm", results.spec.name, *options))]
 
 
 def predict_command(spec: StudySpec) -> str | None:
@@ -433,15 +433,15 @@ def predict_command(spec: StudySpec) -> str | None:
     if not spec.has_models_that_predict:
         return None
     if section["name"] != "table":
-        return f"{shell_command('predict', spec.name)} INPUTS -o classes.csv"
+        return f"{study_command('predict', spec.name)} INPUTS -o classes.csv"
     named = section.get("key") or section.get("group")
     by = f" --id {shlex.quote(str(named))}" if named else " [--id COLUMN]"
-    return f"{shell_command('predict', spec.name)} TABLE.csv{by} -o classes.csv"
+    return f"{study_command('predict', spec.name)} TABLE.csv{by} -o classes.csv"
 
 
 def evaluate_command(spec: StudySpec) -> str:
     """Return the command that measures a final training's model on the test split."""
-    return shell_command("evaluate", spec.name, "--split", "test")
+    return study_command("evaluate", spec.name, "--split", "test")
 
 
 def is_best_better_than_baseline(results: Results) -> bool | None:
@@ -507,7 +507,7 @@ def _seed_steps(results: Results, baseline: Arm | None, best: Arm) -> list[NextS
 
 def _confirm_command(spec: StudySpec, top: int, seeds: int) -> str:
     """Return the command that runs the best on so many fresh seeds; with folds, of which each takes one, at least."""
-    return shell_command("confirm", spec.name, "--top", top, "--seeds", math.ceil(seeds / (spec.folds or 1)))
+    return study_command("confirm", spec.name, "--top", top, "--seeds", math.ceil(seeds / (spec.folds or 1)))
 
 
 def _more_seeds_step(results: Results, best: Arm, other: Arm, gap: Difference) -> list[NextStep]:

@@ -84,7 +84,7 @@ def _val_statistics_on_fresh_seeds(
     as everywhere on the page.
     """
     goal, joined = pick.rule.objective, results.record.joined_folds.get(pick.trial_number)
-    name, is_same_epoch = goal.metrics[0], goal.window is None or pick.rule.is_study_objective
+    name, is_same_epoch = goal.metrics[0], goal.epoch_window is None or pick.rule.is_study_objective
     is_joined = joined and is_same_epoch and {trial.number for trial in trials} == set(joined.runs)
     if joined and is_joined and joined.metrics.get(name) is not None:
         return statistics_of_single_evaluation(joined.metrics, name, len(trials))

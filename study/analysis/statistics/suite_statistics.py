@@ -59,7 +59,7 @@ def evaluate_searches(
     by_rule = {rule: RuleResults() for rule in suite.rules}
     epochs, seconds = dict.fromkeys(suite.methods, 0), dict.fromkeys(suite.methods, 0.0)
     states = Counter[str]()
-    for cell in suite.studies:
+    for cell in suite.searches:
         study = found(cell)
         states[study.record.state if study else NOT_YET] += 1
         if study:
@@ -79,7 +79,7 @@ def _values_by_rule(suite: Suite, cell: SuiteSearch, study: Results | None) -> M
     if study is None or study.record.state != "complete":
         failed = study is not None and study.record.state == "failed"
         reason = FAILED if failed else NOT_YET
-        possible = {rule: suite.is_available(rule, (cell.method, cell.data)) for rule in suite.rules}
+        possible = {rule: suite.is_rule_available(rule, (cell.method, cell.data)) for rule in suite.rules}
         return {rule: reason if possible[rule] else RULE_NEEDS_NOT_MET for rule in suite.rules}
     if study.record.max_configurations(study.spec.n_configurations) != study.spec.n_configurations:
         return dict.fromkeys(suite.rules, BEYOND_BUDGET)
@@ -90,7 +90,7 @@ def _values_by_rule(suite: Suite, cell: SuiteSearch, study: Results | None) -> M
             found[rule] = RULE_NEEDS_NOT_MET
             continue
         tested = {
-            trial.seed: trial.test_metrics.get(suite.judge)
+            trial.seed: trial.test_metrics.get(suite.test_metric)
             for trial in fresh_seed_trials(study.record, picked[rule].trial_number)
         }
         found[rule] = {seed: value for seed, value in tested.items() if value is not None} or NO_TEST_VALUE

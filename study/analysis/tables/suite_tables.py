@@ -38,7 +38,7 @@ def suite_state_note(suite: Suite, states: Mapping[str, int]) -> str:
     """Return the size of a suite and how far it is; while it is not over, that the numbers are of a part of it."""
     methods, data = pluralise(len(suite.methods), "method"), pluralise(len(suite.data), "data set")
     each, searches = (
-        pluralise(number, "search", "searches") for number in (suite.searches_per_cell, len(suite.studies))
+        pluralise(number, "search", "searches") for number in (suite.searches_per_cell, len(suite.searches))
     )
     size = f"{methods} on {data}, {each} of each"
     if set(states) == {"complete"}:
@@ -50,14 +50,14 @@ def suite_state_note(suite: Suite, states: Mapping[str, int]) -> str:
 
 def suite_notes(suite: Suite) -> list[str]:
     """Return how the tables are read, and what holds for all of them: budget, splits, averages."""
-    spec = suite.studies[0].spec
-    trials = max(cell.spec.n_configurations for cell in suite.studies)
+    spec = suite.searches[0].spec
+    trials = max(cell.spec.n_configurations for cell in suite.searches)
     stopping = RungSchedule(spec.search.early_stopping, spec.epochs).describe_in_words
     lines = [
         *_reading_notes(suite),
         f"Each search: {pluralise(trials, 'trial')} of at most {pluralise(spec.epochs, 'epoch')}, "
         f"sampler {spec.search.sampler}, searched on {spec.metric}; early stopping: {stopping}. What a rule picks then "
-        f"runs on {suite.seeds} fresh seeds, and test is read for these alone.",
+        f"runs on {suite.seeds_per_pick} fresh seeds, and test is read for these alone.",
     ]
     guides = ["the sampler"] if SAMPLER_CAPABILITIES[spec.search.sampler].learns_from_results else []
     guides += ["early stopping"] if spec.search.early_stopping.name != "none" else []
@@ -65,7 +65,7 @@ def suite_notes(suite: Suite) -> list[str]:
         look = f"{formatting.join_with_and(guides)} {'looks' if len(guides) == 1 else 'look'}"
         lines.append(f"{sentence_case(look)} at {spec.metric} alone, which may suit one rule more than others.")
     single = [
-        method for method in suite.methods if not suite.searches_by_place[method, suite.data[0]][0].spec.search.space
+        method for method in suite.methods if not suite.searches_by_cell[method, suite.data[0]][0].spec.search.space
     ]
     if single and trials > 1:
         lines.append(f"Without a space, so one configuration and nothing to pick: {formatting.join_with_and(single)}.")
@@ -82,8 +82,8 @@ def suite_notes(suite: Suite) -> list[str]:
 
 
 def _reading_notes(suite: Suite) -> Iterator[str]:
-    unit = f"{suite.judge} in percent" if is_percent_metric(suite.judge) else suite.judge
-    lower = ", the lower the better" if lower_is_better(suite.judge) else ""
+    unit = f"{suite.test_metric} in percent" if is_percent_metric(suite.test_metric) else suite.test_metric
+    lower = ", the lower the better" if lower_is_better(suite.test_metric) else ""
     text = f"A number is {unit}{lower}, of what a rule picks: the mean over searches of the mean over fresh seeds"
     if suite.searches_per_cell == 1:
         yield f"{text}. From one search there is no standard error."
@@ -129,8 +129,8 @@ def _missing_notes(suite: Suite, table: RuleTable) -> Iterator[str]:
         if reason not in (NOT_YET, FAILED):
             yield f"{pluralise(count, 'search', 'searches')} without a value: {reason}."
     searches = [values for here in table.results.values.values() for values in here.values()]
-    if fewer := sum(len(values) < suite.seeds for values in searches):
-        yield f"{pluralise(fewer, 'search', 'searches')} with a value on fewer than {suite.seeds} fresh seeds."
+    if fewer := sum(len(values) < suite.seeds_per_pick for values in searches):
+        yield f"{pluralise(fewer, 'search', 'searches')} with a value on fewer than {suite.seeds_per_pick} fresh seeds."
 
 
 ALL_METHODS_LABEL, AVERAGE_COLUMN = "all methods", "average"
@@ -216,7 +216,7 @@ def build_suite_tables(suite: Suite, found: FindStudy) -> SuiteTables:
         found: returns the study of a search, None where it has not begun.
     """
     by_rule, spent, states = evaluate_searches(suite, found)
-    tables = [build_rule_table(rule, suite.judge, suite.methods, suite.data, one) for rule, one in by_rule.items()]
+    tables = [build_rule_table(rule, suite.test_metric, suite.methods, suite.data, it) for rule, it in by_rule.items()]
     return SuiteTables(suite, tables, spent, states)
 
 

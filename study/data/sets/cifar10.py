@@ -29,7 +29,7 @@ class Options:
     folds: holdout.FoldsKey = None
 
 
-def is_jpeg_copy(source: SourceKey) -> bool:
+def uses_jpeg_copy(source: SourceKey) -> bool:
     """Tell whether this source means the JPEG copy, with the files that are on this machine."""
     official = cifar.CIFAR10_SOURCE.path_or_none() or cifar.CIFAR10_SOURCE.existing_archive()
     return source == "jpeg" or (
@@ -39,17 +39,17 @@ def is_jpeg_copy(source: SourceKey) -> bool:
 
 def describe(options: Options) -> Facts:
     """Return the facts: ten classes, no bias labels."""
-    return cifar.cifar_normalised_facts("CIFAR-10 (JPEG, q75)" if is_jpeg_copy(options.source) else "CIFAR-10")
+    return cifar.cifar_normalised_facts("CIFAR-10 (JPEG, q75)" if uses_jpeg_copy(options.source) else "CIFAR-10")
 
 
 def sources(options: Options) -> tuple[Source, ...]:
     """Return the official folder, or the two archives of the JPEG copy."""
-    return cifar.JPEG_ARCHIVES if is_jpeg_copy(options.source) else (cifar.CIFAR10_SOURCE,)
+    return cifar.JPEG_ARCHIVES if uses_jpeg_copy(options.source) else (cifar.CIFAR10_SOURCE,)
 
 
 def read_train_and_test(kind: SourceKey) -> dict[str, cifar.ImagesAndClasses]:
     """Read images and classes of `train` and `test`."""
-    if is_jpeg_copy(kind):
+    if uses_jpeg_copy(kind):
         return {
             name: cifar.read_jpeg_archive(one.find())
             for name, one in zip(("train", "test"), cifar.JPEG_ARCHIVES, strict=True)
@@ -61,7 +61,7 @@ def read_train_and_test(kind: SourceKey) -> dict[str, cifar.ImagesAndClasses]:
 
 def load_labels(options: Options) -> dict[str, SplitLabels]:
     """Return the classes of each split; no image is decoded."""
-    if is_jpeg_copy(options.source):
+    if uses_jpeg_copy(options.source):
         train, test = (SplitLabels(cifar.read_jpeg_classes(archive.find())) for archive in cifar.JPEG_ARCHIVES)
     else:
         train, test = (SplitLabels(target) for _, target in read_train_and_test(options.source).values())

@@ -275,7 +275,7 @@ class Options:
 
 def describe(options: Options) -> Facts:
     """Return the facts: ten classes, ten corruptions."""
-    title = "Corrupted CIFAR-10 (from JPEG, q75)" if cifar10.is_jpeg_copy(options.source) else "Corrupted CIFAR-10"
+    title = "Corrupted CIFAR-10 (from JPEG, q75)" if cifar10.uses_jpeg_copy(options.source) else "Corrupted CIFAR-10"
     return cifar.cifar_normalised_facts(title, bias_classes=10, aligned=tuple(range(10)))
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 CLASS_FROM_FOLDERS = "folders"
 """Value of the key `labels` for images in a folder for each class, without a table."""
 
-CLUTTER_SUFFIXES = (".db", ".ini", ".txt", ".json", ".csv", ".md")
+IGNORED_FILE_SUFFIXES = (".db", ".ini", ".txt", ".json", ".csv", ".md")
 """Endings of files that programs leave beside pictures, or that describe them."""
 
 
@@ -57,7 +57,7 @@ def describe(options: Options) -> Facts:
 
 def load(options: Options) -> Dataset:
     """Load the images that the table of labels lists."""
-    tables = _table_files(options)
+    tables = _annotation_files(options)
     with cache.check_files_unchanged(tables):  # from before their labels are read until their content is known
         found = _read_folder(options)
         if options.labels == CLASS_FROM_FOLDERS:
@@ -83,7 +83,7 @@ def fold_groups(options: Options) -> NDArray[np.int64] | None:
 
 def user_files(options: Options) -> list[Path]:
     """List the table, the file of conditions and the images."""
-    return [*_table_files(options), *_read_folder(options).images]
+    return [*_annotation_files(options), *_read_folder(options).images]
 
 
 def training_image_count_and_side(options: Options) -> tuple[int, int | None]:
@@ -108,7 +108,7 @@ def labels_table_path(folder: Path, labels: str) -> Path:
     return path_as_spelled_on_disk(folder, labels)
 
 
-def _table_files(options: Options) -> list[Path]:
+def _annotation_files(options: Options) -> list[Path]:
     """Return the table of labels, and the file of conditions where there is one."""
     more = [label_files.find_user_path(options.condition_file)] if options.condition_file else []
     if options.labels == CLASS_FROM_FOLDERS:
@@ -124,7 +124,7 @@ def list_images_with_folder_class(folder: Path) -> list[tuple[str, str]]:
     Raises:
         UserError: there is none, or one is in no such folder.
     """
-    in_splits = bool(_split_folders(folder))
+    in_splits = bool(_find_split_folders(folder))
     found = []
     for file in cache.list_files_at_path(folder):
         name = file.relative_to(folder)
@@ -165,7 +165,7 @@ def describe_reading(options: Options) -> list[str]:
     """Describe how the table of labels is read, where that is not as any CSV."""
     if options.labels == CLASS_FROM_FOLDERS:
         return []
-    return table_format.describe_format(_table_files(options)[0], table_format.format_from_keys(vars(options)))
+    return table_format.describe_format(_annotation_files(options)[0], table_format.format_from_keys(vars(options)))
 
 
 def user_file_notes(options: Options) -> list[str]:
@@ -175,7 +175,7 @@ def user_file_notes(options: Options) -> list[str]:
     if options.labels == CLASS_FROM_FOLDERS:
         folder = label_files.find_user_path(options.path)
         below = (file for file in cache.list_files_at_path(folder) if file.parent != folder)
-        others = [file for file in below if file.suffix.lower() not in (*IMAGE_SUFFIXES, *CLUTTER_SUFFIXES)]
+        others = [file for file in below if file.suffix.lower() not in (*IMAGE_SUFFIXES, *IGNORED_FILE_SUFFIXES)]
     if others:
         endings = ", ".join(sorted({quoted(file.suffix) for file in others}))
         count = f"{pluralise(len(others), 'file')} in folders of classes"
@@ -212,12 +212,12 @@ def _read_folder(options: Options) -> _FolderContents:
     label_files.check_file_names(names, path, options.file)
     labels = user_data.read_table_labels(table, path, options, names)
     files, by_folder = _image_paths_and_splits(folder, names)
-    _check_files_differ(files, names, path, options.file)
+    _check_no_file_listed_twice(files, names, path, options.file)
     copies = cache.group_equal_files(files)
     labels, splits, same = user_data.divide_rows_into_splits(table, path, options, labels, copies, by_folder)
-    found = user_data.group_notes(options.group, table[options.group].tolist(), splits) if options.group else []
+    found = user_data.group_split_notes(options.group, table[options.group].tolist(), splits) if options.group else []
     if copies is not None:
-        repeated, across = len(copies) - len(np.unique(copies)), user_data.count_copies_across_splits(splits, copies)
+        repeated, across = len(copies) - len(np.unique(copies)), user_data.copies_across_splits_text(splits, copies)
         told = f"some are in several splits, as you divide them: {across}" if across else "they stay in one split"
         found.append(f"{repeated} of {len(copies)} pictures have the bytes of another one: {told}")
     everything = FileListing(files, labels.target, labels.bias, labels.condition)
@@ -229,7 +229,7 @@ def _read_folder(options: Options) -> _FolderContents:
     )
 
 
-def _check_files_differ(files: list[Path], names: list[str], path: Path, column: str) -> None:
+def _check_no_file_listed_twice(files: list[Path], names: list[str], path: Path, column: str) -> None:
     """Raise a UserError if a file is listed twice, as it might be in two splits."""
     rows: dict[Path, int] = {}
     for row, (file, name) in enumerate(zip(files, names, strict=True), 1):
@@ -240,7 +240,7 @@ def _check_files_differ(files: list[Path], names: list[str], path: Path, column:
         rows[file] = row
 
 
-def _split_folders(folder: Path) -> dict[str, Path]:
+def _find_split_folders(folder: Path) -> dict[str, Path]:
     """Return the folders that are named as splits, in capitals or not, by name; none where there is no `train`."""
     named = [path for path in sorted(folder.iterdir()) if path.name.lower() in label_files.SPLIT_ALIASES]
     homes = {path.name: path for path in named if path.is_dir()}
@@ -249,7 +249,7 @@ def _split_folders(folder: Path) -> dict[str, Path]:
 
 def _image_paths_and_splits(folder: Path, names: list[str]) -> tuple[list[Path], list[str] | None]:
     """Return each image's path, and its split where folders say so."""
-    homes = _split_folders(folder)
+    homes = _find_split_folders(folder)
     if not homes:
         return [path_as_spelled_on_disk(folder, name) for name in names], None
     files, splits = [], []

@@ -22,7 +22,7 @@ CLASS_LIST_HINT = (
 )
 CONDITION_VECTORS_HINT = (
     "In the CCL-K paper these are 512 features of each image by CLIP (github.com/openai/CLIP), which nobody "
-    f"distributes: compute them from the images. {conditions.CONDITION_FILE_FORM}, with keys as "
+    f"distributes: compute them from the images. {conditions.CONDITION_FILE_HINT}, with keys as "
     "train/n01440764/n01440764_10026.JPEG."
 )
 
@@ -63,7 +63,7 @@ def sources(options: Options) -> tuple[Source, ...]:
 
 def paths_read_by_build(options: Options) -> list[Path]:
     """List the class list, the folders of its classes, and the vectors if there are any."""
-    trees, listed, vectors = _trees_and_user_files(options)
+    trees, listed, vectors = _find_image_and_user_files(options)
     classes = _read_class_codes(listed)
     used = [folder for tree in trees for folder in file_lists.find_class_folders(tree, classes)]
     return [listed, *used, *([vectors] if vectors else [])]
@@ -76,7 +76,7 @@ def build(options: Options) -> dict[str, Split]:
 
 def load_labels(options: Options) -> dict[str, FileListing]:
     """List the files of each split with their classes, and their vectors if there are any."""
-    trees, listed, vectors = _trees_and_user_files(options)
+    trees, listed, vectors = _find_image_and_user_files(options)
     classes = _read_class_codes(listed)
     whole, test = (
         _add_condition_vectors(file_lists.list_images_of_class_folders(tree, classes), tree, vectors) for tree in trees
@@ -84,7 +84,7 @@ def load_labels(options: Options) -> dict[str, FileListing]:
     return holdout.add_held_out_val({"train": whole, "test": test}, options.val_share, options.split_seed)
 
 
-def _trees_and_user_files(options: Options) -> tuple[list[Path], Path, Path | None]:
+def _find_image_and_user_files(options: Options) -> tuple[list[Path], Path, Path | None]:
     """Find the two folders, the class list, and the vectors if there are any."""
     trees = [source.find() for source in sources(options)]
     listed = label_files.find_user_path(options.class_file, CLASS_LIST_HINT)

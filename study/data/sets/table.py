@@ -18,7 +18,7 @@ from study.data.cache import load_or_build_dataset
 from study.data.dataset import ColumnKind, Dataset, Facts, RawTable, Split, SplitLabels
 from study.data.leakage import PredictiveColumn, find_predictive_columns
 from study.data.table_columns import FaultsByRow, TableEncoding
-from study.data.table_findings import WITHOUT_KEY, ColumnFinding, FindingKind, key_with_values, leave_out_finding
+from study.data.table_findings import LEFT_OUT_KEY, ColumnFinding, FindingKind, key_with_values, leave_out_finding
 from study.data.table_format import TableFormat
 from study.errors import UserError
 from study.text import list_few_names, quoted
@@ -79,7 +79,7 @@ class _PreparedTable:
     faults_by_row: FaultsByRow
 
     @property
-    def compared_columns(self) -> list[str]:
+    def columns_for_row_equality(self) -> list[str]:
         """Inputs by which rows are equal: those that do not count the rows."""
         return [name for name in self.features if name not in self.columns_named_by_keys] or self.features
 
@@ -212,10 +212,10 @@ def user_file_notes(options: Options) -> list[str]:
     table = _read_table(options)
     found = []
     if options.group:
-        found += user_data.group_notes(options.group, table.rows[options.group].tolist(), table.splits)
-    if repeated := table.rows.duplicated(table.compared_columns).sum():
-        equal = table_columns.group_equal_rows(table.rows, table.compared_columns)
-        across = user_data.count_copies_across_splits(table.splits, equal)
+        found += user_data.group_split_notes(options.group, table.rows[options.group].tolist(), table.splits)
+    if repeated := table.rows.duplicated(table.columns_for_row_equality).sum():
+        equal = table_columns.group_equal_rows(table.rows, table.columns_for_row_equality)
+        across = user_data.copies_across_splits_text(table.splits, equal)
         chance = "; so few values make rows equal by chance, they are not kept together"
         kept = "" if table.repeated_row_groups is not None else chance
         told = f"some are in several splits: {across}{kept}" if across else "they stay in one split"
@@ -235,10 +235,10 @@ def findings_before_study_file(options: Options) -> list[ColumnFinding]:
     """
     path = label_files.find_user_path(options.path)
     form = table_format.format_from_keys(vars(options))
-    of_target = user_data.split_column_names(options.target, label_files.read_column_names(path, form), path)
+    of_target = user_data.parse_column_names(options.target, label_files.read_column_names(path, form), path)
     labels = label_files.read_table_as_text(path, known=form, usecols=of_target)
     target = user_data.number_target_finding(labels, options, path)
-    thresholds = tuple(map(float, target.values)) if target else options.target_bins
+    thresholds = tuple(map(float, target.remedy_values)) if target else options.target_bins
     examined = _examine_current_file(replace(options, target_bins=thresholds), is_survey=True)
     found = [*([target] if target else []), *examined.findings]
     known = {one.column for one in found}
@@ -264,7 +264,7 @@ def _findings_of_table(table: _PreparedTable, options: Options) -> list[ColumnFi
         number = user_data.number_target_finding(table.rows, options, table.path)
         found += [replace(number, kind="odd")] if number else []
     if options.features and options.split is None:
-        found += [replace(one, kind="odd") for one in table_columns.split_naming_findings(table.rows, table.features)]
+        found += [replace(one, kind="odd") for one in table_columns.split_as_input_findings(table.rows, table.features)]
     found += odd_columns.find_small_groups(options.bias, table.labels, options.folds) if options.bias else []
     return found
 
@@ -273,7 +273,7 @@ def _label_copy_findings(
     table: _PreparedTable, options: Options, key: Literal["target", "bias"], kind: FindingKind
 ) -> list[ColumnFinding]:
     """Find the inputs that are another spelling of the class, or of the bias."""
-    named = user_data.split_column_names(getattr(options, key), table.rows.columns, table.path)
+    named = user_data.parse_column_names(getattr(options, key), table.rows.columns, table.path)
     codes = getattr(table.labels, key)
     return odd_columns.find_inputs_one_to_one_with_label(table.rows, table.features, codes, f"data.{key}", named, kind)
 
@@ -289,8 +289,8 @@ def _predictive_column_finding(one: PredictiveColumn, options: Options) -> Colum
     if one.stands_out and one.name not in options.features:
         may_be_bias = f", or name it as the bias by {as_bias}" if one.has_few_values and options.bias is None else ""
         return leave_out_finding(one.name, str(one), "telling", f"keep it by naming it in data.features{may_be_bias}")
-    remedy = f"If it is known only after the class is: {key_with_values(WITHOUT_KEY, (one.name,))}"
-    return ColumnFinding(one.name, str(one), remedy, "odd", WITHOUT_KEY, (one.name,))
+    remedy = f"If it is known only after the class is: {key_with_values(LEFT_OUT_KEY, (one.name,))}"
+    return ColumnFinding(one.name, str(one), remedy, "odd", LEFT_OUT_KEY, (one.name,))
 
 
 def _train_then_val_rows(table: _PreparedTable) -> NDArray[np.int64]:
@@ -377,13 +377,13 @@ def _examine_file_cached(
     features = [name for name in features if name not in left_out]
     if not options.features:
         found += table_columns.unnamed_column_findings(header, names)
-        found = [one for one in found if one.values[0] not in options.without]
-        found += table_columns.split_naming_findings(rows, features) if options.split is None else []
+        found = [one for one in found if one.remedy_values[0] not in options.without]
+        found += table_columns.split_as_input_findings(rows, features) if options.split is None else []
     if not features and not found:
         raise UserError(f"{path}: no column is left for the inputs; name some in data.features")
     rows = rows[list(dict.fromkeys([*used, *features]))]
     if options.bias_gaps == "unknown":
-        rows = _write_labels_as_text(rows, user_data.split_column_names(options.bias, rows.columns, path))
+        rows = _convert_labels_to_text(rows, user_data.parse_column_names(options.bias, rows.columns, path))
     features = _drop_refused_inputs(features, found)
     lacks_labels = not is_survey and options.missing != "drop" and bool(rows[used].isna().any(axis=None))
     rows, unreadable = _select_encodable_rows(rows, encoding, options, path)
@@ -411,7 +411,7 @@ def _check_feature_keys(options: Options, names: list[str], path: Path) -> None:
     """Refuse inputs that another key excludes."""
     if both := [name for name in options.features if name in options.without]:
         raise UserError(f"data.features: has {both[0]!r} in it, which data.without leaves out")
-    for column in user_data.split_column_names(options.target, names, path):
+    for column in user_data.parse_column_names(options.target, names, path):
         if column in options.features:
             raise UserError(f"data.features: has the target {column!r} in it")
     if options.group in options.features:
@@ -426,7 +426,8 @@ def _left_out_columns(options: Options, header: list[str], names: list[str]) -> 
 
 def _drop_refused_inputs(features: list[str], found: list[ColumnFinding]) -> list[str]:
     """Return the inputs without those that are refused."""
-    refused = {one.column for one in found} | {name for one in found if one.key == WITHOUT_KEY for name in one.values}
+    refused = {one.column for one in found}
+    refused |= {name for one in found if one.remedy_key == LEFT_OUT_KEY for name in one.remedy_values}
     return [name for name in features if name not in refused]
 
 
@@ -449,7 +450,7 @@ def _add_labels_and_splits(
     samples = [str(name) for name in rows[options.key]] if options.key else None
     labels = user_data.read_table_labels(rows, path, options, samples, is_for_training=is_for_training)
     inputs = [name for name in features if name not in named]
-    same = table_columns.group_repeated_rows(rows, inputs or features) if features else None
+    same = table_columns.group_likely_duplicates(rows, inputs or features) if features else None
     labels, splits, groups = user_data.divide_rows_into_splits(
         rows, path, options, labels, same, is_for_training=is_for_training
     )
@@ -479,8 +480,8 @@ def _select_encodable_rows(
     return table_columns.replace_columns(sound, parsed), numbers
 
 
-def _write_labels_as_text(rows: "pd.DataFrame", labelled: list[str]) -> "pd.DataFrame":
-    """Write labels in these columns as text, empty where they are missing."""
+def _convert_labels_to_text(rows: "pd.DataFrame", labelled: list[str]) -> "pd.DataFrame":
+    """Convert labels in these columns to text, empty where they are missing."""
     labels = rows[labelled].convert_dtypes().astype(object)  # whole numbers stay whole beside a gap
     return rows.assign(**labels.where(labels.notna(), "").astype(str))
 
@@ -506,7 +507,7 @@ def _apply_missing_rule(
             raise UserError(f"{path}: every row has a value that is {what}; data.missing: drop leaves none{why}")
     decimal = user_data.decimal_mark_of_table(options, path)
     known = table_format.format_from_keys(vars(options))
-    rows, found = table_columns.parse_numbers(
+    rows, found = table_columns.parse_number_columns(
         rows, features, lambda row: label_files.row_location(path, row, known), decimal
     )
     rows = rows.reset_index(drop=True)
@@ -514,9 +515,9 @@ def _apply_missing_rule(
     if gaps := [f"{quoted(name)} ({count})" for name, count in counts.items() if count]:
         remedy = "Labels are not filled; set data.missing to drop" if missing == "fill" else "Set data.missing"
         problem = f"values are {what} in {list_few_names(gaps)} of {len(rows)} rows"
-        found.append(ColumnFinding("", problem, f"{remedy}, or mend them", key="data.missing", values=("drop",)))
+        found.append(ColumnFinding("", problem, f"{remedy}, or mend them", "refused", "data.missing", ("drop",)))
     for name in (name for name in rows if not table_columns.is_numeric(rows[name])):
-        rows[name] = rows[name].astype(object).where(rows[name].notna(), table_columns.MISSING_TEXT).astype(str)
+        rows[name] = rows[name].astype(object).where(rows[name].notna(), table_columns.MISSING_CATEGORY).astype(str)
     return rows, found
 
 

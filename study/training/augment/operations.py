@@ -54,23 +54,23 @@ class ResizedCrop:
 
     Attributes:
         size: side of the result in pixels; None: that of the image.
-        scale: least share of the area that is kept, in (0, 1]; the share is uniform from there to 1.
-        ratio: width/height is log-uniform between 1/ratio and ratio.
-        flip: probability of mirroring left and right.
+        min_area_share: least share of the area that is kept, in (0, 1]; the share is uniform from there to 1.
+        max_aspect_ratio: width/height is log-uniform between its inverse and itself.
+        flip_probability: of mirroring left and right.
         interpolation: with the antialiasing of PIL, with which the papers' code resizes.
     """
 
     size: int | None = None
-    scale: float = 0.08
-    ratio: float = 4.0 / 3.0
-    flip: float = 0.5
+    min_area_share: float = 0.08
+    max_aspect_ratio: float = 4.0 / 3.0
+    flip_probability: float = 0.5
     interpolation: Interpolation = "bilinear"
 
     def __call__(self, images: Tensor, generator: torch.Generator) -> Tensor:
         batch, _, height, width = images.shape
-        boxes = draw_crop_boxes(generator, batch, (height, width), self.scale, self.ratio)
+        boxes = draw_crop_boxes(generator, batch, (height, width), self.min_area_share, self.max_aspect_ratio)
         size = (height, width) if self.size is None else (self.size, self.size)
-        return resized_crop(images, boxes, size, draw_mask(generator, batch, self.flip), self.interpolation)
+        return resized_crop(images, boxes, size, draw_mask(generator, batch, self.flip_probability), self.interpolation)
 
 
 def draw_crop_boxes(
@@ -304,16 +304,16 @@ def jitter_colours(images: Tensor, draws: Tensor, order: Tensor, strength: float
     starts = [len(images) * quarter // 4 for quarter in (3, 2, 1)]
     spare = torch.empty_like(images)
     for change, start in enumerate(starts):
-        multiply_colours(images[start:], matrices[start:, change], spare[start:])
+        apply_colour_matrices(images[start:], matrices[start:, change], spare[start:])
     if channels == 3:
         shift_hue(images, draws[3], hue, spare)
         images, spare = spare, images
     for change, start in enumerate(starts):
-        multiply_colours(images[:start], matrices[:start, change], spare[:start])
+        apply_colour_matrices(images[:start], matrices[:start, change], spare[:start])
     return images
 
 
-def multiply_colours(images: Tensor, matrices: Tensor, spare: Tensor) -> None:
+def apply_colour_matrices(images: Tensor, matrices: Tensor, spare: Tensor) -> None:
     """Change colours in place: multiply them by `matrices` (B, C + 1, C), whose last row multiplies the image's mean.
 
     Brightness, contrast and saturation are such matrices; as data, each sample can have another.
@@ -358,17 +358,17 @@ class GaussianBlur:
     Attributes:
         sigma: least and largest standard deviation in pixels.
         probability: of blurring a sample.
-        share: side of the kernel as a share of the image's, as in the papers; the side is odd and at least 3.
+        kernel_share: side of the kernel as a share of the image's, as in the papers; the side is odd and at least 3.
     """
 
     sigma: tuple[float, float] = (0.1, 2.0)
     probability: float = 0.5
-    share: float = 0.1
+    kernel_share: float = 0.1
 
     def __call__(self, images: Tensor, generator: torch.Generator) -> Tensor:
         low, high = self.sigma
         sigma = draw_uniform(generator, len(images), low=low, high=high)
-        radius = max(1, int(self.share * min(images.shape[2:])) // 2)
+        radius = max(1, int(self.kernel_share * min(images.shape[2:])) // 2)
         return gaussian_blur(images, sigma.mul_(draw_mask(generator, len(images), self.probability)), radius)
 
 

@@ -79,6 +79,15 @@ def test_a_key_that_one_study_searches_is_a_row_where_another_has_it_at_its_defa
     assert compare_studies([Results(spec, BEGUN) for spec in specs])[1].settings["method.alpha"] == 1.0
 
 
+def test_final_trainings_do_not_differ_by_how_a_search_goes() -> None:
+    """A training of the best has `search.confirm.folds: all`, one of the baseline null; neither searches."""
+    ran = record(Told("final", [0.5], seed=1))
+    spec = replace(quickstart("search.space={}", "search.baseline=null"), name="best", final_seeds=(1,))
+    confirm = spec.search.confirm.model_copy(update={"folds": "all"})
+    other = replace(spec, name="baseline", search=spec.search.model_copy(update={"confirm": confirm}))
+    assert [one.settings for one in compare_studies([Results(spec, ran), Results(other, ran)])] == [{}, {}]
+
+
 def test_of_several_limits_those_that_the_best_breaks_are_named() -> None:
     limits = "search.constraints=[val/equalized_odds <= 0.1, val/accuracy >= 0.2]"
     ran = record(Told("search", [0.5], further={"val/equalized_odds": 0.3}))

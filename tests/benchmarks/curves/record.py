@@ -105,7 +105,7 @@ def curve(trial: Trial) -> tuple[Epochs, float]:
 
 def names_of(spec: StudySpec) -> list[str]:
     """The metrics that a study's table has."""
-    known = [name for name in METRICS if all(name in of_data for of_data in spec.available_metrics)]
+    known = [name for name in METRICS if all(name in of_data for of_data in spec.metrics_by_data_set)]
     first = list(dict.fromkeys([spec.metric, spec.test_metric]))
     others = [f"{split}/{name}" for name in known for split in ("val", "test")]
     return [*first, *(name for name in others if name not in first)]

@@ -210,7 +210,7 @@ def test_keys_that_do_not_fit_the_file(home, options, message):
             lambda lines: [line + ",7" for line in lines],
             r"labels\.csv: not readable as a table: its rows have more values than its header",
         ),
-        (lambda lines: [line.replace("dog", "cat") for line in lines], r"has 1 different values in 40 rows"),
+        (lambda lines: [line.replace("dog", "cat") for line in lines], r"has 1 different value in 40 rows"),
     ],
 )
 def test_bad_lists(home, change, message):
