@@ -6,6 +6,7 @@ Each has a `code`, which tells it from others across processes, and the `exit_st
 import errno
 import os
 import re
+import shlex
 from collections.abc import Container, Iterable
 from contextlib import suppress
 from difflib import get_close_matches
@@ -146,9 +147,13 @@ def _normalise_spelling(word: str) -> str:
     return re.sub(r"[\W_]", "", word).lower()
 
 
-def did_you_mean(word: str, valid: Iterable[str]) -> str:
-    """Return `Did you mean 'x'? ` for the closest valid spelling, or an empty text where none is close."""
-    close = closest_spellings(word, valid)
+def did_you_mean(word: str, valid: Iterable[str], before: str = "") -> str:
+    """Return `Did you mean 'x'? ` for the closest valid spelling, or an empty text where none is close.
+
+    Args:
+        before: what is typed before each of these spellings.
+    """
+    close = [f"{before}{name}" for name in closest_spellings(word, valid)]
     return f"Did you mean {' or '.join(map(repr, close))}? " if close else ""
 
 
@@ -164,8 +169,8 @@ def closest_spellings(word: str, valid: Iterable[str]) -> list[str]:
     plain = _normalise_spelling(word)
     alike = [other for other in words if plain == _normalise_spelling(other)][:1]
     same = alike or NAMES_BY_PAPER_WORD.get(plain, "").split()
-    if same and all(name in words or name.partition("+")[0] in words for name in same):
-        return same
+    if same:  # what a paper calls so is meant, not what is spelt nearly so
+        return same if all(name in words for name in same) else []
     first, second = _split_first_part(word)
     by_second = {_split_first_part(other)[1]: other for other in words if _split_first_part(other)[0] == first}
     if first and by_second:
@@ -196,7 +201,9 @@ MAX_NAMES_BESIDE_SUGGESTION = 6
 """Most names that are listed after one that is meant."""
 
 
-def suggest_or_list(word: str, valid: Iterable[str], label: str = "Allowed", command: str | None = None) -> str:
+def suggest_or_list(
+    word: str, valid: Iterable[str], label: str = "Allowed", command: str | None = None, before: str = ""
+) -> str:
     """Return what is meant by a word, or else what there is: `Did you mean 'x'?`, `Allowed: x, y`.
 
     A long list is cut, and left out after a suggestion if a command shows it.
@@ -204,9 +211,10 @@ def suggest_or_list(word: str, valid: Iterable[str], label: str = "Allowed", com
     Args:
         label: what the names are.
         command: lists all of them where the message does not; None: there is no such command.
+        before: what is typed before the one that is meant.
     """
     names = list(valid)
-    meant = did_you_mean(word, names)
+    meant = did_you_mean(word, names, before)
     if meant and command and len(names) > MAX_NAMES_BESIDE_SUGGESTION:
         return f"{meant}All: {command}"
     more = f". All: {command}" if command and len(names) > MAX_SHOWN_NAMES else ""
@@ -216,7 +224,7 @@ def suggest_or_list(word: str, valid: Iterable[str], label: str = "Allowed", com
 def did_you_mean_path(path: Path, suffixes: Container[str] | None = None) -> str:
     """Return `Did you mean x? ` for what `closest_path` finds, or an empty text."""
     near = closest_path(path, suffixes)
-    return f"Did you mean {near}? " if near else ""
+    return f"Did you mean {shlex.quote(str(near))}? " if near else ""
 
 
 def closest_path(path: Path, suffixes: Container[str] | None = None) -> Path | None:

@@ -99,7 +99,7 @@ def test_a_ray_of_ones_own_has_a_token_of_its_own(tmp_path: Path, monkeypatch: p
     (folder := tmp_path / "private").mkdir()
     tokens = set()
     for _ in range(2):
-        with ray_token.use_new_token(folder):
+        with ray_token.use_new_ray_token(folder):
             assert "RAY_AUTH_TOKEN" not in os.environ
             path = Path(os.environ["RAY_AUTH_TOKEN_PATH"])
             assert (path.parent, path.stat().st_mode & 0o777) == (folder, 0o600)

@@ -13,7 +13,7 @@ from study.driver.session import StudyView
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 
-UPDATE_INTERVAL_S = 1.0
+PROGRESS_UPDATE_INTERVAL_S = 1.0
 """Seconds between two updates."""
 
 
@@ -62,5 +62,5 @@ class NotebookView:
             if not progress.enter_driver_step(line):
                 told.append(line)
 
-        with repeat_in_thread(UPDATE_INTERVAL_S, lambda: handle.update(text(), raw=True)):
+        with repeat_in_thread(PROGRESS_UPDATE_INTERVAL_S, lambda: handle.update(text(), raw=True)):
             yield tell

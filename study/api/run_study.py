@@ -23,7 +23,7 @@ from study.spec.yaml_document import YamlDocument, apply_overrides
 from study.text import print_text, shorten_text
 from study.training.function_loading import PICKLE_PREFIX, check_training_function, pickle_digest
 
-ALLOWED_VALUES = "numbers, text, true or false, None, paths, lists and mappings, and NumPy's numbers and arrays"
+ALLOWED_VALUE_TYPES = "numbers, text, true or false, None, paths, lists and mappings, and NumPy's numbers and arrays"
 
 
 def to_study_file_value(value: object, place: str) -> Value:
@@ -51,7 +51,7 @@ def to_study_file_value(value: object, place: str) -> Value:
     for kind in () if isinstance(value, enum.Enum) else (str, int, float):
         if isinstance(value, kind):
             return kind(value)
-    raise UserError(f"{place}: {_value_and_type(value)} given. Allowed are {ALLOWED_VALUES}")
+    raise UserError(f"{place}: {_value_and_type(value)} given. Allowed are {ALLOWED_VALUE_TYPES}")
 
 
 def to_study_file_mapping(values: object, place: str, joint: str = ": ") -> dict[str, Value]:
@@ -100,7 +100,7 @@ def build_function_study(
     domains = space_to_domains(space)
     plain_fixed = to_study_file_mapping(fixed, "fixed")
     values = to_study_file_mapping({} if baseline is None else baseline, "baseline")
-    _check_distinct_keys(space=domains, fixed=plain_fixed, baseline=values)
+    _check_space_and_fixed_keys(space=domains, fixed=plain_fixed, baseline=values)
     names = to_study_file_value(metric, "metric")
     direction = None if maximize is None else _maximize_to_direction(maximize)
     lengths = [len(given) if isinstance(given, list) else None for given in (direction, names)]
@@ -118,7 +118,7 @@ def build_function_study(
     try:
         spec = check_and_complete_document(document)
     except UserError as error:
-        error.args = ("\n".join(map(_name_arguments, str(error).splitlines())),)
+        error.args = ("\n".join(map(_keys_to_arguments, str(error).splitlines())),)
         raise
     if outside := spec.space.values_outside(spec.search.baseline or {}):
         print_text(f"baseline: {', '.join(outside)}: outside the space, so the search tries no such value", sys.stderr)
@@ -142,7 +142,7 @@ ARGUMENT_BY_KEY = {
 FUNCTION_STUDY_KEY_PATTERN = re.compile(rf"study\.run: ({'|'.join(map(re.escape, ARGUMENT_BY_KEY))})")
 
 
-def _name_arguments(line: str) -> str:
+def _keys_to_arguments(line: str) -> str:
     """Return a line of a message about a function's study, with the user's own names for arguments and their keys."""
     found = FUNCTION_STUDY_KEY_PATTERN.match(line)
     if found is None:
@@ -211,7 +211,7 @@ def _find_in_module(module: str, name: str) -> object:
     return found
 
 
-def _check_distinct_keys(**given: Mapping[str, object]) -> None:
+def _check_space_and_fixed_keys(**given: Mapping[str, object]) -> None:
     for argument, values in given.items():
         if taken := [key for key in ("name", "function") if key in values]:
             raise UserError(f"{argument}: {taken[0]}: is taken, the study file has the function there. Another key")

@@ -16,7 +16,7 @@ from study.home.record import StudyRecord
 from study.metrics.metric_format import format_metric
 from study.ranking import Candidate, FittedReference, Results, SeedStatistics, study_summary
 from study.ranking.arms import arm_of_candidate, is_fitted_once
-from study.ranking.candidate_selection import CandidateSelection, trials_judged_by
+from study.ranking.candidate_selection import CandidateSelection, judging_trials
 from study.ranking.final_model import ensemble_statistics, final_model_arm
 from study.ranking.json_documents import to_plain_dict
 from study.spec import StudySpec
@@ -152,7 +152,7 @@ def to_configuration(results: Results, candidate: Candidate | FittedReference | 
         metrics = ranking.statistics_by_metric(spec.objective, arm.trials, arm.joined_folds)
         seeds = tuple(trial.seed for trial in arm.trials)
         return Configuration(None, NamedValues(), NamedValues(metrics), seeds, candidate.name, printed_metrics=printed)
-    trials = trials_judged_by(candidate)
+    trials = judging_trials(candidate)
     metrics = ranking.statistics_by_metric(spec.objective, trials, candidate.joined_folds)
     seeds, params = tuple(trial.seed for trial in trials), NamedValues(candidate.trial.params)
     broken = spec.objective.broken_constraints(candidate.confirmed_score or candidate.score)

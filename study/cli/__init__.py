@@ -130,7 +130,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 data_app = typer.Typer(help="List the data sets, and get one onto disk.", no_args_is_help=True)
-models_app = typer.Typer(help="List networks with published weights, and get weights onto disk.", no_args_is_help=True)
+models_app = typer.Typer(help="List networks with published weights, and get them onto disk.", no_args_is_help=True)
 cluster_app = typer.Typer(help="A Ray cluster on this machine, for trying things out.", no_args_is_help=True)
 
 COMMANDS_BY_APP: dict[typer.Typer, dict[str, Callable[..., None]]] = {

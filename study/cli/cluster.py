@@ -147,7 +147,7 @@ RemoteStudyArgument = Annotated[str, Argument(metavar="NAME", help="A study.")]
 PythonOption = Annotated[str, Option("--python", metavar="P", help="The cluster's interpreter with the dependencies.")]
 EnvOption = Annotated[
     list[str] | None,
-    Option("--env", metavar="KEY", help="Give the job this variable; the cluster's users can read it."),
+    Option("--env", metavar="KEY", help="Give the job this shell's variable; the cluster's users can read it."),
 ]
 
 

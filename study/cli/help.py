@@ -22,7 +22,7 @@ def doctor(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Check this machine: what is wrong, what mends it, and what a bug report needs. Example: study doctor --json"""
+    """Check this machine: faults, remedies, facts for a bug report. Example: study doctor --json"""
     from study import doctor as doctors
 
     if clean:

@@ -48,14 +48,16 @@ def prepare_model(
 
 
 def train(
-    spec: options.SpecArgument,
+    spec: Annotated[
+        str, Argument(metavar="SPEC", help="A study's name, or the path of its best.yaml or of another study file.")
+    ],
     seeds: Annotated[
         str | None,
         Option(
             "--seeds",
             metavar="S,S",
-            help="Training seeds; default: those of this training if it exists, else of the study's other final "
-            "training, else three new ones (one for a model of scikit-learn).",
+            help="Training seeds; default: those of the study's earlier final training, if there is one, else three "
+            "new ones (one for a model of scikit-learn).",
         ),
     ] = None,
     epochs: Annotated[
@@ -77,7 +79,7 @@ def train(
     follow: FollowOption = False,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Train what a study chose, by its name or best.yaml, on several seeds. Example: study train mine --epochs 40"""
+    """Train what a study chose on several seeds, and keep the models. Example: study train mine --epochs 40"""
     from study.commands.final_training import (
         check_has_result,
         default_final_seeds,
@@ -193,7 +195,7 @@ def evaluate(
         str | None, Argument(metavar="[DATA]", show_default=False, help="The same as --data.")
     ] = None,
     split: Annotated[
-        str | None, Option("--split", help="val, test, train or all; default: val, of a table or folder all.")
+        str | None, Option("--split", help="val, test, train or all; default: val; of a table or folder given: all.")
     ] = None,
     data: Annotated[
         str | None,

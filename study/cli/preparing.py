@@ -15,7 +15,7 @@ from study.text import escape_control, print_text
 
 
 def spaces(as_json: JsonOption = False) -> None:
-    """List the shipped study files, and all names that a file can use. Example: study spaces --json"""
+    """List the shipped study files, and all names for use in a file. Example: study spaces --json"""
     from study.commands import spaces as shipped
 
     show_answer(shipped.list_spaces(), as_json, shipped.spaces_text)
@@ -49,8 +49,12 @@ def init(
         str | None,
         Option("--bias", metavar="COLUMN", help="The column of the bias or sensitive attribute; default: none."),
     ] = None,
-    labels: Annotated[str | None, Option("--labels", metavar="FILE", help="The table in a folder of images.")] = None,
-    file: Annotated[str | None, Option("--file", metavar="COLUMN", help="The table's column with the files.")] = None,
+    labels: Annotated[
+        str | None, Option("--labels", metavar="FILE", help="The table of labels in a folder of images.")
+    ] = None,
+    file: Annotated[
+        str | None, Option("--file", metavar="COLUMN", help="That table's column with the file names.")
+    ] = None,
     methods: Annotated[
         list[str] | None,
         Option("--method", metavar="METHOD", help="A loss or method; with FairKL: METHOD+fair_kl. May be repeated."),
@@ -58,7 +62,8 @@ def init(
     gpu: Annotated[bool | None, Option("--gpu/--cpu", help="Where its trials run.")] = None,
     trials: Annotated[int | None, Option("--trials", min=1, help="Number of configurations to try.")] = None,
     guess: Annotated[
-        str | None, Option("--guess", metavar="G", help="What may be learned instead: colour, texture or unknown.")
+        str | None,
+        Option("--guess", metavar="G", help="What may be learned instead of the class: colour, texture or unknown."),
     ] = None,
     missing: Annotated[
         str | None, Option("--missing", metavar="M", help="What to do with rows that have gaps: fill or drop.")
@@ -75,7 +80,7 @@ def init(
     ] = None,
     without: Annotated[
         list[str] | None,
-        Option("--without", metavar="COLUMNS", help="Columns of a table that are no inputs, a,b; or none."),
+        Option("--without", metavar="COLUMNS", help="Columns of a table to leave out, as a,b; or none."),
     ] = None,
     assignments: Annotated[
         list[str] | None, Option("--set", metavar="KEY=VALUE", help="A key of the file; may be repeated.")

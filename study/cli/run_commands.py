@@ -70,7 +70,7 @@ def resume(
     trials: MoreTrialsOption = None,
     assignments: Annotated[
         list[str] | None,
-        Option("--set", metavar="KEY=VALUE", help="From here on: a key of resources, or search.concurrency."),
+        Option("--set", metavar="KEY=VALUE", help="Change a key of resources, or search.concurrency, from here on."),
     ] = None,
     failed: Annotated[bool, Option("--failed", help="Run failed trials again, once you fixed the cause.")] = False,
     address: options.AnyAddressOption = None,
@@ -108,7 +108,7 @@ def resume(
 
 def confirm(
     name: options.StudyArgument,
-    top: Annotated[int | None, Option("--top", min=1, help="Number of the best configurations; default: 5.")] = None,
+    top: Annotated[int | None, Option("--top", min=1, help="How many of the best configurations; default: 5.")] = None,
     seeds: Annotated[
         int | None, Option("--seeds", min=2, help="Number of fresh seeds, those that ran included; default: 5.")
     ] = None,
@@ -138,10 +138,12 @@ def confirm(
 def ablate(
     name: options.StudyArgument,
     seeds: Annotated[
-        int | None, Option("--seeds", min=2, help="Number of seeds, those that ran included; default: as confirm.")
+        int | None,
+        Option("--seeds", min=2, help="Number of seeds, those that ran included; default: as search.confirm."),
     ] = None,
     knobs: Annotated[
-        str | None, Option("--knobs", metavar="KEY,KEY", help="Knobs to measure; the others change together last.")
+        str | None,
+        Option("--knobs", metavar="KEY,KEY", help="Knobs to measure one by one; the others change together, last."),
     ] = None,
     order: Annotated[
         str | None, Option("--order", metavar="KEY,KEY", help="Order of steps; default: importance in the search.")
@@ -232,7 +234,8 @@ def reproduce(
     seeds: Annotated[str | None, Option("--seeds", metavar="S,S", help="Training seeds, as 0,1,2.")] = None,
     assignments: options.SetOption = None,
     readings: Annotated[
-        str | None, Option("--readings", metavar="R,R", help="Compare readings of the paper's protocol; all: each.")
+        str | None,
+        Option("--readings", metavar="R,R", help="Readings of the paper's protocol to compare; all: every one."),
     ] = None,
     only_report: Annotated[bool, Option("--report", help="Run nothing; print the table so far.")] = False,
     quiet: options.QuietOption = False,

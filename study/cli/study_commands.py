@@ -35,7 +35,7 @@ def plan(
     fast: Annotated[bool, Option("--fast", help="Run no epoch here to estimate the time.")] = False,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Show what a study would run and how long it would take; start nothing. Example: study plan quickstart"""
+    """Show what a study would run and how long; start nothing. Example: study plan quickstart"""
     from study.commands import plan as plans
     from study.commands.cost import CostEstimate, cost_estimate_text, estimate_cost
     from study.ranking.json_documents import to_plain_dict
@@ -190,7 +190,7 @@ def delete(
     address: options.OptionalDashboardOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Remove a study: its folder, its MLflow runs and their artifacts. Example: study delete quickstart --yes"""
+    """Remove a study: its folder, MLflow runs and their artifacts. Example: study delete quickstart --yes"""
     from study.home.folder import Home
 
     def ask(what: str) -> None:
@@ -239,10 +239,14 @@ def import_trials(
     name: Annotated[str, Argument(metavar="NAME", help="The Optuna study in it.")],
     file: Annotated[str, Argument(metavar="SPEC", help="A study file that searches the same parameters.")],
     out: Annotated[Path, Option("-o", "--out", metavar="FILE", help="The file to write.")],
-    top: Annotated[int, Option("--top", min=1, help="Largest number of configurations.")] = 10,
+    top: Annotated[int, Option("--top", min=1, help="Most configurations to take.")] = 10,
     renamed: Annotated[
         list[str] | None,
-        Option("--rename", metavar="NAME=KEY", help="Key that a parameter is; `NAME=` leaves it out; may be repeated."),
+        Option(
+            "--rename",
+            metavar="NAME=KEY",
+            help="The key that a parameter stands for; `NAME=` leaves it out; may be repeated.",
+        ),
     ] = None,
 ) -> None:
     """Begin a study file with the best of an Optuna study. Example: study import my.db mine quickstart -o q.yaml"""
@@ -263,7 +267,7 @@ def stop(
     address: options.OptionalDashboardOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Stop a study in good order, or one of its trials, or its search. Example: study stop quickstart --trial 3"""
+    """Stop a study in good order, or only its search, or one trial. Example: study stop quickstart --trial 3"""
     from study.cluster.job_client import JobClient
     from study.driver import ask_driver
     from study.home.folder import Home

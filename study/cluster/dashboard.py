@@ -183,7 +183,7 @@ class ClusterDashboard:
             is_empty = False
             yield block
         if is_empty and not self._file_exists(node, name):
-            raise RemoteFileNotFoundError(f"{ray_internals.NO_FILE_ANSWER}: {name}")
+            raise RemoteFileNotFoundError(f"{ray_internals.NO_LOG_FILE_ANSWER}: {name}")
 
     def _file_exists(self, node: str, name: str) -> bool:
         query = urlencode({"node_id": node, "glob": glob.escape(name)})
@@ -234,7 +234,7 @@ class ClusterDashboard:
             return dashboard_unreachable_error(self.address)
         if error.code in (401, 403):
             return token_refused_error(self.address)
-        if error.code == 500 and text.startswith(ray_internals.NO_FILE_ANSWER):
+        if error.code == 500 and text.startswith(ray_internals.NO_LOG_FILE_ANSWER):
             return RemoteFileNotFoundError(text)
         if error.code == 500 and text.startswith(ray_internals.NO_NODE_ANSWER):
             return NodeNotFoundError(text)

@@ -34,6 +34,7 @@ from study.home.folder import ANOTHER_HOME_REMEDY, Home, sqlite_uri
 from study.home.lease import machine_id
 from study.upstream import interrupt, ray_internals
 from study.upstream.environment import ProcessKind, variables_of_processes
+from study.upstream.machine_load import machine_load_text
 from study.upstream.ray_internals import RAY_JOB_VARIABLE
 from study.writable_folders import ray_socket_folder
 
@@ -377,6 +378,9 @@ def _is_server_up(url: str) -> bool:
 PART_START_TIMEOUT_S = 900.0
 """Seconds that a part may take to come up; all cores of a small machine may be busy."""
 
+SLOW_START_NOTICE_S = 10.0
+"""Seconds after which the user is told, once, which parts are waited for, and how busy the machine is."""
+
 MAX_NODES_STARTED_AT_ONCE = max(2, os.cpu_count() or 1)
 """Nodes that are started at the same time: two together take two thirds of the time of one after the other."""
 
@@ -407,6 +411,7 @@ class LocalCluster(LocalClusterState):
 
     def __post_init__(self) -> None:
         self._children: dict[int, subprocess.Popen[bytes]] = {}  # of this process, which has to wait for them
+        self._is_wait_told = False
 
     def start_cluster(
         self, home: Home, nodes: int, cpus: int, cards: Sequence[str] = (), tell: ProgressCallback = bool
@@ -508,8 +513,12 @@ class LocalCluster(LocalClusterState):
         """
         tell(f"starting {', '.join(part.name for part in parts)}")
         waiting = {part: (self._start_process(part), 1) for part in parts}
-        deadline = time.monotonic() + PART_START_TIMEOUT_S
+        began = time.monotonic()
+        deadline = began + PART_START_TIMEOUT_S
         while waiting:
+            if not self._is_wait_told and time.monotonic() - began > SLOW_START_NOTICE_S:
+                self._is_wait_told = True
+                tell(f"still waiting for {', '.join(part.name for part in waiting)}; {machine_load_text()}")
             time.sleep(PARTS_POLL_INTERVAL_S)
             if interrupt.has_stop_signal_come():  # but a library has swallowed it
                 raise KeyboardInterrupt

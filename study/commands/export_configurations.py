@@ -16,7 +16,7 @@ from study.home.ledger_line import Entry
 from study.knobs import Params, Scalar, Section
 from study.metrics import is_standard_error
 from study.ranking import Candidate, FittedReference, Results
-from study.ranking.candidate_selection import CandidateSelection, select_candidates, trials_judged_by
+from study.ranking.candidate_selection import CandidateSelection, judging_trials, select_candidates
 from study.ranking.chosen_epoch import chosen_epoch_text, metrics_at_chosen_epoch
 from study.spec import StudySpec
 from study.spec.configuration import EXPORT_FORMAT_VERSION, configuration_digest
@@ -39,14 +39,14 @@ class ExportedFile:
     @property
     def rests_on_one_seed(self) -> bool:
         """Whether its metrics are those of one trial."""
-        return isinstance(self.candidate, Candidate) and len(trials_judged_by(self.candidate)) == 1
+        return isinstance(self.candidate, Candidate) and len(judging_trials(self.candidate)) == 1
 
     def to_document(self) -> dict[str, object]:
         """Return plain values: the file, the trial or reference, and mean, sd and n of its metrics."""
         if isinstance(self.candidate, FittedReference):
             metrics = {name: {"mean": value, "sd": None, "n": 1} for name, value in self.candidate.metrics.items()}
             return {"file": str(self.path), "reference": self.candidate.name, "metrics": metrics}
-        trials = trials_judged_by(self.candidate)
+        trials = judging_trials(self.candidate)
         spreads = ranking.statistics_by_metric(self.objective, trials, self.candidate.joined_folds)
         metrics = {name: value.to_dict() for name, value in spreads.items()}
         return {"file": str(self.path), "trial": self.candidate.trial.number, "metrics": metrics}
@@ -168,7 +168,7 @@ def exported_spec(folder: StudyFolder, results: Results, candidate: Candidate, c
     spec, record = results.spec, results.record
     began = candidate.trial.started_at or 0.0
     session = [session for session in record.sessions if session.time <= began or session is record.sessions[0]][-1]
-    seeds = len(trials_judged_by(candidate))
+    seeds = len(judging_trials(candidate))
     values = metrics_at_chosen_epoch(spec.objective, candidate.trial)
     kind = "fresh" if candidate.confirm_trials else "searched"
     rule = "one seed" if seeds == 1 else f"mean over {seeds} {kind} seeds"

@@ -101,7 +101,8 @@ def check_methods_answer(answer: str) -> None:
     for named in split_names(answer):
         name = named.removesuffix(draft.FAIR_KL_SUFFIX)
         if name not in allowed:
-            raise UserError(f"{name!r}: no such method. {suggest_or_list(name, allowed, command=NAMES_COMMAND)}")
+            known = [*allowed, f"eps_sup_info_nce{draft.FAIR_KL_SUFFIX}"]
+            raise UserError(f"{name!r}: no such method. {suggest_or_list(name, known, command=NAMES_COMMAND)}")
         if name != named and "regulariser" not in methods.method_knobs({"name": name}):
             raise UserError(f"{named}: {name} has no regulariser: give {name}")
         if why := methods.CATALOGUE.why_unusable(name):

@@ -213,7 +213,8 @@ class StudyProgress:
         known += [f"{head}: {best}"] if best else []
         is_first_epoch = seconds is None and self.trial_counts()["running"]
         known += ["no epoch has ended yet"] if is_first_epoch else []
-        known += [] if seconds is None else [f"about {clock_text(seconds)} to go"]
+        to_go = "left to do" if self._phase == STOPPING_PHASE else "to go"
+        known += [] if seconds is None else [f"about {clock_text(seconds)} {to_go}"]
         return f"{clock_text(self.elapsed_seconds())}  {'; '.join(known)}"
 
     def _waiting_text(self, count: int) -> str:

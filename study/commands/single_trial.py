@@ -14,7 +14,7 @@ from study.data.folds import select_fold
 from study.errors import UserError
 from study.home.folder import Home
 from study.metrics import STANDARD_ERROR_NOTE
-from study.metrics.group_names import LabelNames, group_metric_in_words, group_size_text, group_sizes_by_metric
+from study.metrics.group_names import OptionalClassNames, group_metric_in_words, group_size_text, group_sizes_by_metric
 from study.metrics.metric_format import format_metric
 from study.ranking.chosen_epoch import BestEpochTracker
 from study.spec import StudySpec
@@ -41,8 +41,8 @@ STANDARD_ERROR_SUFFIX = "_standard_error"
 
 def metrics_table(
     metrics: Mapping[str, float],
-    classes: LabelNames = None,
-    biases: LabelNames = None,
+    classes: OptionalClassNames = None,
+    biases: OptionalClassNames = None,
     is_table: bool = False,
     sizes: Mapping[str, int] = MappingProxyType({}),
 ) -> list[str]:

@@ -21,7 +21,7 @@ from study.metrics.metric_format import format_metric
 from study.ranking import Results, ablation_steps, statistics_by_metric, study_summary
 from study.ranking.ablation_steps import AblationProgress
 from study.ranking.arms import is_fitted_once
-from study.ranking.candidate_selection import trials_judged_by
+from study.ranking.candidate_selection import judging_trials
 from study.ranking.json_documents import FLATTEN_FIELDS
 from study.ranking.study_summary import StudySummary
 from study.ranking.tied_metrics import TiedMetric
@@ -241,7 +241,7 @@ def _metric_value_and_seeds(results: Results) -> tuple[str, float | None, int]:
         if best is None:
             return results.spec.metric, None, 0
         value = best.confirm_statistics.mean if best.confirm_statistics else best.search_value
-        return results.spec.metric, value, len(trials_judged_by(best))
+        return results.spec.metric, value, len(judging_trials(best))
     trials = [trial for trial in results.record.trials_of_stages("final") if trial.state == "complete"]
     found = statistics_by_metric(results.spec.objective, trials)
     seeds = 0 if is_fitted_once(results.spec, trials) else len(trials)

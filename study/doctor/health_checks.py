@@ -212,7 +212,7 @@ def disk_findings(home: Path) -> Iterator[Finding]:
 
 def disk_finding(name: str, path: Path, remedy: str) -> Finding:
     """Return the room on the disk of a folder, which may not exist yet."""
-    usage = shutil.disk_usage(nearest_existing(path))
+    usage = shutil.disk_usage(nearest_existing_folder(path))
     message = f"{path}: {usage.free / GIB:.1f} of {usage.total / GIB:.1f} GiB free"
     if usage.free < FULL_DISK_BYTES:
         return Finding(name, "problem", message, remedy)
@@ -221,7 +221,7 @@ def disk_finding(name: str, path: Path, remedy: str) -> Finding:
     return Finding(name, "ok", message)
 
 
-def nearest_existing(path: Path) -> Path:
+def nearest_existing_folder(path: Path) -> Path:
     """Return a folder, or its nearest parent that exists."""
     return next(folder for folder in (path, *path.parents) if os.path.isdir(folder))
 
@@ -343,7 +343,7 @@ def home_findings(home: Home) -> Iterator[Finding]:
     try:
         check_home_format(home.path)
         home.check_writable()
-        _check_writable(home)
+        _check_home_writable(home)
     except UserError as error:
         yield Finding("home", "problem", str(error))
         return
@@ -422,13 +422,13 @@ def _check_cluster(address: str, home: Home) -> Finding:
     return Finding("Ray", "ok", f"{message}; all of them see {home.path}" if home.path.exists() else message)
 
 
-def _check_writable(home: Home) -> None:
+def _check_home_writable(home: Home) -> None:
     """Write, lock and remove a file in the home, or where it would be made.
 
     Raises:
         OSError: that is not possible.
     """
-    folder = nearest_existing(home.path)
+    folder = nearest_existing_folder(home.path)
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(13, "no permission", str(folder))
     with tempfile.NamedTemporaryFile(dir=folder, prefix=".doctor-") as file:

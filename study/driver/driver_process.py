@@ -248,7 +248,7 @@ class DriverProcess:
         if self._spec is None or not is_there:
             return StudyStoppedError(f"{told}, before its study began")
         again = study_command("resume", self._spec.name)
-        return StudyStoppedError(f"{told}. Nothing is lost; then go on with it: {again}")
+        return StudyStoppedError(f"{told}. Nothing is lost; go on with it: {again}")
 
 
 def run_in_driver_process(view: StudyView, home: Home, task: Callable[..., Any], *given: Any, **named: Any) -> Any:

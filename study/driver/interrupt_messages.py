@@ -9,7 +9,7 @@ from pathlib import Path
 from study.errors import DISK_FULL_ERRNOS, StartInterruptedError, StudyStoppedError, find_disk_error
 from study.home.folder import StudyFolder
 
-STOPPED_RESUMABLE_MESSAGE = "stopped. Nothing is lost; then go on with it: study resume {}"
+STOPPED_RESUMABLE_MESSAGE = "stopped. Nothing is lost; go on with it: study resume {}"
 
 STOPPED_BEFORE_BEGIN_MESSAGE = "stopped before the study began; nothing is left behind"
 

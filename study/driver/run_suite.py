@@ -9,7 +9,7 @@ from typing import Any
 
 from study import data
 from study.analysis.statistics import formatting
-from study.analysis.statistics.suite_statistics import NOT_YET
+from study.analysis.statistics.suite_statistics import SEARCH_NOT_OVER
 from study.analysis.tables import suite_tables
 from study.analysis.tables.suite_tables import SuiteTables
 from study.commands.cost import SECONDS_PER_HOUR, hours_in_words
@@ -275,7 +275,7 @@ def _count_epochs_run(records: Iterable[StudyRecord]) -> int:
 
 
 def _study_counts_by_state(records: Iterable[StudyRecord | None]) -> dict[str, int]:
-    return dict(Counter(record.state if record else NOT_YET for record in records))
+    return dict(Counter(record.state if record else SEARCH_NOT_OVER for record in records))
 
 
 def _state_counts_text(states: Mapping[str, int]) -> str:

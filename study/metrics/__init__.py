@@ -22,7 +22,7 @@ MAX_GROUP_METRICS = 25
 """Largest number of (class, bias class) cells of a data set for which each cell's accuracy is a metric of its own."""
 
 
-def _has_group_of(facts: "Facts", of_class: int, of_bias: int) -> bool:
+def _has_group(facts: "Facts", of_class: int, of_bias: int) -> bool:
     groups = facts.bias_classes or 0
     return of_class < facts.classes and of_bias < groups and facts.classes * groups <= MAX_GROUP_METRICS
 
@@ -132,7 +132,7 @@ METRICS: Mapping[str, Metric] = {
     "accuracy_parity": GroupMetric("Largest gap between bias classes of the accuracy.", "min"),
     **{
         name: Metric(
-            f"Accuracy of class {y} with bias class {s}.", is_available=partial(_has_group_of, of_class=y, of_bias=s)
+            f"Accuracy of class {y} with bias class {s}.", is_available=partial(_has_group, of_class=y, of_bias=s)
         )
         for name, (y, s) in CELLS_BY_GROUP_METRIC.items()
     },
@@ -166,7 +166,7 @@ def metric_direction(reported: str) -> Direction | None:
     return metric.better if metric else None
 
 
-MIN_SPELLING_RATIO = 0.85
+MIN_SPELLING_SIMILARITY = 0.85
 """Least likeness of two names, of 1, at which one may be a slip of the other: a function may call a metric anything."""
 
 
@@ -185,12 +185,12 @@ def suggest_metric_spelling(reported: str, others: Iterable[str] = ()) -> str | 
         return None
     split = reported.rpartition("/")[0]
     known = [f"{split}/{other}" for other in METRICS if other not in CELLS_BY_GROUP_METRIC]
-    own = [other for other in others if _shared_stem_of_names(reported, other) is None]
-    close = get_close_matches(reported.lower(), [*own, *known], n=1, cutoff=MIN_SPELLING_RATIO)
+    own = [other for other in others if _shared_name_stem(reported, other) is None]
+    close = get_close_matches(reported.lower(), [*own, *known], n=1, cutoff=MIN_SPELLING_SIMILARITY)
     return close[0] if close else None
 
 
-def _shared_stem_of_names(name: str, other: str) -> str | None:
+def _shared_name_stem(name: str, other: str) -> str | None:
     """Return what two names are without their numbers, or without their last words, where that is the same."""
     stems = [(re.sub(r"\d+", "", one), one.rpartition("_")[0]) for one in (name, other)]
     return next((first for first, second in zip(*stems, strict=True) if first and first == second), None)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from study.metrics import CELLS_BY_GROUP_METRIC
 from study.text import list_few_names, quoted
 
-LabelNames = Sequence[str] | None
+OptionalClassNames = Sequence[str] | None
 
 
-def group_metric_in_words(metric: str, classes: LabelNames, biases: LabelNames) -> str | None:
+def group_metric_in_words(metric: str, classes: OptionalClassNames, biases: OptionalClassNames) -> str | None:
     """Describe the group of a metric, `class 'no', bias class 'f'`; None for other metrics and where names are unknown.
 
     Args:
@@ -25,7 +25,7 @@ def group_metric_in_words(metric: str, classes: LabelNames, biases: LabelNames) 
     return f"class {classes[target]!r}, bias class {biases[bias]!r}"
 
 
-def group_in_words(of_class: int, of_bias: int, classes: LabelNames, biases: LabelNames) -> str:
+def group_in_words(of_class: int, of_bias: int, classes: OptionalClassNames, biases: OptionalClassNames) -> str:
     """Describe a group in a sentence, `class 'no' with bias class 'f'`; by number where names are unknown.
 
     Args:
@@ -37,12 +37,12 @@ def group_in_words(of_class: int, of_bias: int, classes: LabelNames, biases: Lab
     return "class {} with bias class {}".format(*told)
 
 
-def class_name(names: LabelNames, code: int) -> str:
+def class_name(names: OptionalClassNames, code: int) -> str:
     """Return the name of a class or bias class; its number where names are unknown."""
     return names[code] if names and code < len(names) else str(code)
 
 
-def groups_compared_by_gaps_sentence(cells: Sequence[Sequence[int]], classes: LabelNames) -> str:
+def groups_compared_by_gaps_sentence(cells: Sequence[Sequence[int]], classes: OptionalClassNames) -> str:
     """Say in a sentence which classes' groups the gaps between groups compare.
 
     Args:
@@ -76,7 +76,7 @@ def group_size_text(size: int | None) -> str:
     return f" of {size}" if size else ""
 
 
-def group_legend(classes: LabelNames, biases: LabelNames) -> dict[str, str]:
+def group_legend(classes: OptionalClassNames, biases: OptionalClassNames) -> dict[str, str]:
     """Describe every group that has a metric of its own, by its number, `group_0_3`."""
     told = {
         name.removesuffix("_accuracy"): group_metric_in_words(name, classes, biases) for name in CELLS_BY_GROUP_METRIC

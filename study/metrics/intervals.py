@@ -79,7 +79,7 @@ def mean_confidence_interval(
     return wilson_interval(mean, share * (1 - share) / variance, reach)
 
 
-MAX_CELLS_OF_SMALLEST = 4
+MAX_GROUPS_OF_MINIMUM = 4
 """Largest number of classes or cells whose smallest accuracy has an interval. If all of n are alike, the smallest is so
 much too low that its 95% interval holds in 0.975^n of cases: in 90% of four, 78% of ten, 8% of a hundred."""
 
@@ -90,7 +90,7 @@ def is_minimum_over_many_groups(reported: str, facts: "Facts") -> bool:
     if metric is None or metric.unit != "share" or "worst_" not in reported:
         return False
     groups = facts.classes if metric.needs_inferred_groups else facts.bias_classes or 1
-    return facts.classes * (1 if reported.endswith("worst_class_accuracy") else groups) > MAX_CELLS_OF_SMALLEST
+    return facts.classes * (1 if reported.endswith("worst_class_accuracy") else groups) > MAX_GROUPS_OF_MINIMUM
 
 
 def why_no_interval(reported: str, facts: "Facts", cell_sizes: Collection[int]) -> str | None:
@@ -105,7 +105,7 @@ def why_no_interval(reported: str, facts: "Facts", cell_sizes: Collection[int]) 
         return "of few samples a gap between groups is too large on average"
     if is_minimum_over_many_groups(reported, facts):
         kind = "classes" if name.endswith("worst_class_accuracy") else "cells"
-        return f"the smallest of more than {MAX_CELLS_OF_SMALLEST} {kind} is too low on average"
+        return f"the smallest of more than {MAX_GROUPS_OF_MINIMUM} {kind} is too low on average"
     if name in ("unbiased_accuracy", "unbiased_log_loss") and {0, 1} <= set(cell_sizes):
         return "many cells are empty beside others of one sample, so that chance decides which of them count"
     return None

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from study.metrics.group_names import LabelNames, group_in_words
+from study.metrics.group_names import OptionalClassNames, group_in_words
 from study.metrics.intervals import wilson_interval
 from study.metrics.summary_metrics import MIN_SHOWN_GROUP_SAMPLES
 from study.text import pluralise
@@ -146,14 +146,14 @@ class WorstGroup:
         split: its name.
         group_sizes: samples of each group that has any, ascending.
         worst: the groups with the lowest accuracy, the largest first; empty where all are alike or it is unknown which.
-        lowest: that accuracy; None where all are alike.
+        lowest_accuracy: theirs; None where all are alike.
         too_small: groups of fewer than `MIN_SHOWN_GROUP_SAMPLES` samples, the lowest accuracy first; only where known.
-        worst_of_enough: where all of `worst` have too few samples, the worst of the groups with enough, the largest
+        worst_of_large: where all of `worst` have too few samples, the worst of the groups with enough, the largest
             first.
-        absent: names of the groups without a sample.
-        unknown: samples whose bias is unknown.
+        empty_groups: names of the groups without a sample.
+        n_unknown_bias: samples whose bias is unknown.
         accuracy: over all samples.
-        conflicting_groups, conflicting: where each group that conflicts with the bias has fewer than
+        n_conflicting_groups, all_conflicting: where each group that conflicts with the bias has fewer than
             `MIN_SHOWN_GROUP_SAMPLES` samples, how many such groups there are, and all of them as one; 0 and None:
             another one is larger, or it is not known which conflict.
     """
@@ -161,14 +161,14 @@ class WorstGroup:
     split: str
     group_sizes: tuple[int, ...]
     worst: tuple[GroupAccuracy, ...]
-    lowest: float | None
+    lowest_accuracy: float | None
     too_small: tuple[GroupAccuracy, ...] = ()
-    worst_of_enough: tuple[GroupAccuracy, ...] = ()
-    absent: tuple[str, ...] = ()
-    unknown: int | None = None
+    worst_of_large: tuple[GroupAccuracy, ...] = ()
+    empty_groups: tuple[str, ...] = ()
+    n_unknown_bias: int | None = None
     accuracy: float | None = None
-    conflicting_groups: int = 0
-    conflicting: GroupAccuracy | None = None
+    n_conflicting_groups: int = 0
+    all_conflicting: GroupAccuracy | None = None
 
     def sentences(self, model: str = "the model") -> list[str]:
         """Say it in words, in at least one sentence.
@@ -178,12 +178,12 @@ class WorstGroup:
         """
         found = [*self._conflicting_sentences(), *self._lowest_sentences(model)]
         found += [] if self._is_judged_as_one else self._too_small_sentences()
-        if self.absent:
-            found.append(f"no sample on {self.split} is of {_join_first_names(self.absent, MAX_NAMED_GROUPS)}")
-        if self.unknown:
-            verb = "is" if self.unknown == 1 else "are"
-            found.append(f"{pluralise(self.unknown, 'sample')} of unknown bias {verb} in no group")
-        if self.worst or self.too_small or self.conflicting:
+        if self.empty_groups:
+            found.append(f"no sample on {self.split} is of {_join_first_names(self.empty_groups, MAX_NAMED_GROUPS)}")
+        if self.n_unknown_bias:
+            verb = "is" if self.n_unknown_bias == 1 else "are"
+            found.append(f"{pluralise(self.n_unknown_bias, 'sample')} of unknown bias {verb} in no group")
+        if self.worst or self.too_small or self.all_conflicting:
             found.append("in brackets are Wilson's 95% intervals")
         return [f"{text[0].upper()}{text[1:]}." for text in found]
 
@@ -194,11 +194,11 @@ class WorstGroup:
         if not lowest and self.accuracy is not None:
             lowest = [f"on {self.split} {model} has {self.accuracy:.1%} right in each group"]
         found = [*self._conflicting_sentences(), *lowest]
-        if few > self.conflicting_groups and not self._is_judged_as_one:
+        if few > self.n_conflicting_groups and not self._is_judged_as_one:
             small = f"fewer than {MIN_SHOWN_GROUP_SAMPLES} samples, too few to judge"
             found.append(f"{few} of {len(self.group_sizes)} groups {'has' if few == 1 else 'have'} {small}")
-        if self.absent:
-            found.append(f"groups without a sample: {len(self.absent)}")
+        if self.empty_groups:
+            found.append(f"groups without a sample: {len(self.empty_groups)}")
         if "right (" in " ".join(found):
             found.append("in brackets is Wilson's 95% interval")
         return [f"{text[0].upper()}{text[1:]}." for text in found]
@@ -213,21 +213,21 @@ class WorstGroup:
     def _is_judged_as_one(self) -> bool:
         """Whether no group is large enough, none is known by itself, and those that conflict are known as one."""
         is_any_known = bool(self.worst or self.too_small)
-        return self.conflicting is not None and max(self.group_sizes) < MIN_SHOWN_GROUP_SAMPLES and not is_any_known
+        return self.all_conflicting is not None and max(self.group_sizes) < MIN_SHOWN_GROUP_SAMPLES and not is_any_known
 
     def _conflicting_sentences(self) -> Iterator[str]:
         """Yield how many are right of all groups that conflict with the bias, where each has too few samples."""
-        if self.conflicting and self._is_judged_as_one:
+        if self.all_conflicting and self._is_judged_as_one:
             few = f"none of the {len(self.group_sizes)} groups has {MIN_SHOWN_GROUP_SAMPLES} samples or more, "
             over = "" if self.accuracy is None else f"; over all {self.accuracy:.1%} are right"
-            of = f"of the samples that conflict with the bias {self.conflicting.counts_in_words}"
+            of = f"of the samples that conflict with the bias {self.all_conflicting.counts_in_words}"
             yield f"on {self.split} {few}too few to judge one by one: {of}{over}"
-        elif self.conflicting:
-            groups = f"each of the {self.conflicting_groups} groups that conflict"
-            groups = "the one group that conflicts" if self.conflicting_groups == 1 else groups
+        elif self.all_conflicting:
+            groups = f"each of the {self.n_conflicting_groups} groups that conflict"
+            groups = "the one group that conflicts" if self.n_conflicting_groups == 1 else groups
             few = f"has fewer than {MIN_SHOWN_GROUP_SAMPLES} samples, too few to judge"
-            together = "" if self.conflicting_groups == 1 else "together "
-            yield f"on {self.split} {groups} with the bias {few}: {together}{self.conflicting.counts_in_words}"
+            together = "" if self.n_conflicting_groups == 1 else "together "
+            yield f"on {self.split} {groups} with the bias {few}: {together}{self.all_conflicting.counts_in_words}"
 
     def _lowest_sentences(self, model: str, most: int | None = None) -> Iterator[str]:
         """Yield which group is served worst, of those with enough samples where there are any.
@@ -235,26 +235,26 @@ class WorstGroup:
         Args:
             most: how many groups are named.
         """
-        if self.lowest is None or self._is_judged_as_one:
+        if self.lowest_accuracy is None or self._is_judged_as_one:
             return
         over = "" if self.accuracy is None else f", over all {self.accuracy:.1%}"
         sizes, enough = self.group_sizes, f"{MIN_SHOWN_GROUP_SAMPLES} samples or more"
-        n_enough, worst = sum(size >= MIN_SHOWN_GROUP_SAMPLES for size in sizes), self.worst_of_enough or self.worst
-        agree = ", which all agree with the bias" if self.conflicting else ""
+        n_enough, worst = sum(size >= MIN_SHOWN_GROUP_SAMPLES for size in sizes), self.worst_of_large or self.worst
+        agree = ", which all agree with the bias" if self.all_conflicting else ""
         if not n_enough:
             over = "" if self.accuracy is None else f"; over all {self.accuracy:.1%} are right"
             few = f"none of the {len(sizes)} groups has {enough}: too few to judge which {model} serves worst"
             yield f"on {self.split} {few}{over}"
         elif not worst:
             groups = f"of {len(sizes)} groups of class and bias class, of {sizes[0]} to {sizes[-1]} samples"
-            yield f"on {self.split}, in the worst {groups}, {model} has {self.lowest:.1%} right{over}"
-        elif self.worst_of_enough and n_enough == 1:
+            yield f"on {self.split}, in the worst {groups}, {model} has {self.lowest_accuracy:.1%} right{over}"
+        elif self.worst_of_large and n_enough == 1:
             yield f"on {self.split} only {worst[0].name} has {enough}: {worst[0].counts_in_words}{over}"
-        elif len(self.worst_of_enough) == n_enough:
+        elif len(self.worst_of_large) == n_enough:
             alike = f"alike the {n_enough} groups with {enough}{agree}"
             yield f"on {self.split} {model} serves {alike}: {worst[0].share:.1%} right in each{over}"
         else:
-            of = f"of the {n_enough} groups with {enough}{agree}" if self.worst_of_enough else f"of {len(sizes)} groups"
+            of = f"of the {n_enough} groups with {enough}{agree}" if self.worst_of_large else f"of {len(sizes)} groups"
             named = [f"{group.name}, {group.counts_in_words}" for group in worst]
             which = f"{worst[0].name} worst {of}: {worst[0].counts_in_words}"
             several = f"these worst {of}: {_join_first_names(named, most or _max_named_groups(worst))}"
@@ -268,7 +268,7 @@ class WorstGroup:
         small = [group for group in self.worst if group.is_small]
         named = [f"{group.name}, {group.counts_in_words}" if is_lowest else group.name for group in small]
         named += [f"{group.name}, {group.counts_in_words}" for group in self.too_small]
-        lowest = f"; the lowest accuracy, {self.lowest:.1%}, is theirs" if self.worst_of_enough else ""
+        lowest = f"; the lowest accuracy, {self.lowest_accuracy:.1%}, is theirs" if self.worst_of_large else ""
         which = f" ({few} of {len(self.group_sizes)})"
         if named:
             which = f": {_join_first_names(named, most or _max_named_groups(small))}"
@@ -277,21 +277,21 @@ class WorstGroup:
     def to_document(self) -> dict[str, Any]:
         """Convert it to plain values."""
         groups = {name: [group.to_document() for group in getattr(self, name)] for name in ("worst", "too_small")}
-        return {"split": self.split, "lowest": self.lowest, **groups, "absent": list(self.absent)}
+        return {"split": self.split, "lowest": self.lowest_accuracy, **groups, "absent": list(self.empty_groups)}
 
 
-MAX_NAMED_GROUPS, MAX_NAMED_IF_NONE_RIGHT = 4, 8
+MAX_NAMED_GROUPS, MAX_NAMED_GROUPS_IF_NONE_RIGHT = 4, 8
 """Largest number of groups that a sentence names; and how many it names where no sample is right in any of them."""
 
 
 def _max_named_groups(groups: Sequence[GroupAccuracy]) -> int:
     """Return how many groups a sentence names: more where these, which come first, are few and no sample is right."""
-    are_few = MAX_NAMED_GROUPS < len(groups) <= MAX_NAMED_IF_NONE_RIGHT
-    return MAX_NAMED_IF_NONE_RIGHT if are_few and not groups[0].right else MAX_NAMED_GROUPS
+    are_few = MAX_NAMED_GROUPS < len(groups) <= MAX_NAMED_GROUPS_IF_NONE_RIGHT
+    return MAX_NAMED_GROUPS_IF_NONE_RIGHT if are_few and not groups[0].right else MAX_NAMED_GROUPS
 
 
 def find_worst_group(
-    counts: GroupCounts, classes: LabelNames, biases: LabelNames, mean_over: str = "the seeds"
+    counts: GroupCounts, classes: OptionalClassNames, biases: OptionalClassNames, mean_over: str = "the seeds"
 ) -> WorstGroup | None:
     """Find which groups are served worst, and which are too small to judge.
 

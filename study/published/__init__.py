@@ -33,10 +33,10 @@ EMPTY_CELL = "-"
 DIVISOR_BY_UNIT = {"percent": 100.0, "fraction": 1.0, "number": 1.0, "squared_255": 255.0**2}
 """Divisor of a printed number, by unit: 65025 for the squared error of a colour printed as 0 to 255."""
 
-Unit = Literal["percent", "fraction", "number", "squared_255"]
+PrintedUnit = Literal["percent", "fraction", "number", "squared_255"]
 StudyFileKey = Annotated[str, Field(pattern=r"^(data|model|method|train)\.[a-z][a-z0-9_]*$")]
 MetricName = Annotated[str, Field(pattern=r"^[a-z_]+/[a-z0-9_]+$")]
-CellLabels = Annotated[list[str], Field(min_length=2)]
+RowOrColumnLabels = Annotated[list[str], Field(min_length=2)]
 
 
 class FrozenModel(BaseModel):
@@ -87,7 +87,7 @@ class TableLine(FrozenModel):
     set: dict[StudyFileKey, bool | int | float | str] = Field(default_factory=dict)
     published_only: bool = False
     metric: MetricName | None = None
-    unit: Unit | None = None
+    unit: PrintedUnit | None = None
     no_verdict: str | None = None
     prefix: str | None = None
 
@@ -96,9 +96,9 @@ class CellSequence(FrozenModel):
     """Cells of one row over some columns, or of one column over some rows, in their order."""
 
     row: str | None = None
-    columns: CellLabels | None = None
+    columns: RowOrColumnLabels | None = None
     column: str | None = None
-    rows: CellLabels | None = None
+    rows: RowOrColumnLabels | None = None
 
     def cell_labels(self) -> list[tuple[str, str]]:
         """Return (row, column) of each cell."""
@@ -164,7 +164,7 @@ class PublishedTable(FrozenModel):
     source: str
     caption: str
     metric: MetricName
-    unit: Unit
+    unit: PrintedUnit
     trials: Annotated[int, Field(ge=2)] | None = None
     spread: str
     rows_title: str
@@ -185,10 +185,10 @@ class PublishedTable(FrozenModel):
         Raises:
             ValueError: there is no such row or column; says which there are.
         """
-        across, down = _line_index(self.rows, row, "row"), _line_index(self.columns, column, "column")
+        across, down = _row_or_column_index(self.rows, row, "row"), _row_or_column_index(self.columns, column, "column")
         return self.rows[across], self.columns[down], self.cells[across][down]
 
-    def unit_of(self, row: str, column: str) -> Unit:
+    def unit_of(self, row: str, column: str) -> PrintedUnit:
         """Return the unit in which a cell is printed."""
         of_row, of_column, _ = self.lines_and_text_at(row, column)
         return of_column.unit or of_row.unit or self.unit
@@ -233,7 +233,7 @@ class PublishedTable(FrozenModel):
         return {key: self.values.get(key, {}).get(str(value), value) for key, value in printed.items()}
 
 
-def _line_index(lines: Sequence[TableLine], label: str, kind: str) -> int:
+def _row_or_column_index(lines: Sequence[TableLine], label: str, kind: str) -> int:
     labels = [line.label for line in lines]
     if label not in labels:
         raise ValueError(f"{label!r} is not a {kind}. There are: {', '.join(labels)}")

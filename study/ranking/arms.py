@@ -11,7 +11,7 @@ from study.home.trial_record import EpochMetrics
 from study.metrics import find_metric
 from study.metrics.intervals import NORMAL_DEGREES_OF_FREEDOM
 from study.ranking.candidates import Candidate, FittedReference
-from study.ranking.difference import CONFIDENCE_LEVEL, Difference, difference_by_error, mean_difference
+from study.ranking.difference import CONFIDENCE_LEVEL, Difference, difference_from_error, mean_difference
 from study.ranking.trial_statistics import (
     RELATIVE_TOLERANCE,
     SeedStatistics,
@@ -131,7 +131,7 @@ class Arm:
             return Difference(value, None, True, self.n_candidates, degrees_of_freedom=NORMAL_DEGREES_OF_FREEDOM)
         error = statistics.stdev(ours - other for ours, other in zip(*draws, strict=True))
         error = error if error > noise else 0.0
-        return difference_by_error(value, error, NORMAL_DEGREES_OF_FREEDOM, CONFIDENCE_LEVEL, True, self.n_candidates)
+        return difference_from_error(value, error, NORMAL_DEGREES_OF_FREEDOM, CONFIDENCE_LEVEL, True, self.n_candidates)
 
     def metric_by_seed(self, name: str) -> dict[int, float]:
         """Return a metric by seed, of the trials that have it; of a seed that ran twice the first."""

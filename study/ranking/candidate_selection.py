@@ -103,7 +103,7 @@ def _score_candidates(
     return [(candidate, score) for candidate, seeds in trials if (score := ranking.mean_score(goal, seeds))]
 
 
-def trials_judged_by(candidate: Candidate) -> Sequence[TrialRecord]:
+def judging_trials(candidate: Candidate) -> Sequence[TrialRecord]:
     """Return the trials by which a configuration is judged: those on fresh seeds, otherwise those of the search."""
     return candidate.confirm_trials or candidate.replicates
 

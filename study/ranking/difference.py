@@ -163,7 +163,7 @@ def mean_difference(
     if by_seed is None or by_seed.standard_deviation is None or by_seed.standard_deviation <= noise:
         return _welch_difference(_to_statistics(one), _to_statistics(other), n_candidates, confidence)
     error, value = by_seed.standard_deviation / math.sqrt(by_seed.count), by_seed.mean
-    return difference_by_error(
+    return difference_from_error(
         value if abs(value) > noise else 0.0, error, by_seed.count - 1, confidence, True, n_candidates
     )
 
@@ -188,10 +188,10 @@ def _welch_difference(
         return Difference(value, (value, value), False, n_candidates, 0.0, math.inf)
     shares = [variance / total for variance in variances]  # squares of these cannot vanish, as those of variances can
     freedom = 1 / sum(share**2 / (arm.count - 1) for share, arm in zip(shares, (one, other), strict=True))
-    return difference_by_error(value, math.sqrt(total), freedom, confidence, False, n_candidates)
+    return difference_from_error(value, math.sqrt(total), freedom, confidence, False, n_candidates)
 
 
-def difference_by_error(
+def difference_from_error(
     value: float, error: float, freedom: float, confidence: float, is_paired: bool, n_candidates: int
 ) -> Difference:
     """Return a difference of this value and standard error, with its interval."""

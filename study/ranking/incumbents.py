@@ -25,13 +25,13 @@ class CandidateLead:
     Attributes:
         gain: by how much it is better in the study's metric, above 0.
         standard_error: the standard error of that difference, see `Results.incumbent_standing`; None: not known.
-        is_split_error: whether the error is also that of the split's samples, not of the seeds alone.
+        includes_split_error: whether the error is also that of the split's samples, not of the seeds alone.
     """
 
     candidate: Candidate
     gain: float
     standard_error: float | None
-    is_split_error: bool
+    includes_split_error: bool
 
     def exceeds_margin(self, margin: float) -> bool:
         """Return whether it is ahead by more than so many standard errors; where these are not known, it is."""

@@ -89,7 +89,7 @@ class LedgerStorage(FixedTrialsStorage):
         return best(complete, key=lambda trial: trial.value or 0.0)
 
 
-OPTUNA_STATES = {
+OPTUNA_STATE_BY_TRIAL_STATE = {
     **{"complete": TrialState.COMPLETE, "pruned": TrialState.PRUNED, "failed": TrialState.FAIL},
     **{"running": TrialState.RUNNING, "waiting": TrialState.WAITING, "interrupted": TrialState.WAITING},
 }
@@ -117,7 +117,7 @@ def _to_frozen_trial(
     domains: Mapping[str, BaseDistribution],
 ) -> FrozenTrial:
     """Return a trial as Optuna's: complete without a value counts as failed; of several metrics it has no course."""
-    state = OPTUNA_STATES[trial.state] if trial.state != "complete" or candidate else TrialState.FAIL
+    state = OPTUNA_STATE_BY_TRIAL_STATE[trial.state] if trial.state != "complete" or candidate else TrialState.FAIL
     began, ended = (datetime.fromtimestamp(time) if time else None for time in (trial.started_at, trial.ended_at))
     [metric, *others] = spec.objective.metrics
     reported = {epoch: report.get(metric) for epoch, report in enumerate(trial.reports, 1)}

@@ -34,14 +34,14 @@ from study.ranking.incumbents import (
     difference_standard_error,
     is_incumbent,
 )
-from study.ranking.rule_picks import RulePick, fresh_seed_trials, is_rule_asked_for, pick_configurations
+from study.ranking.rule_picks import RulePick, fresh_seed_trials, is_rule_requested, pick_configurations
 from study.ranking.tied_metrics import TiedMetric, find_tied_metrics
 from study.ranking.trial_statistics import mean_score, seed_statistics, statistics_by_metric
 from study.spec import StudySpec, objective
 from study.spec.objective import TrialScore
 from study.spec.reference_models import REFERENCES
 
-T = TypeVar("T")
+ReturnT = TypeVar("ReturnT")
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,7 +304,7 @@ class Results:
     @property
     def rule_picked_trials(self) -> list[TrialRecord]:
         """Trials that some rule picks, each once; where `search.confirm` names rules, picks of these alone."""
-        chosen = [pick for pick in self.rule_picks if is_rule_asked_for(pick.rule, self.confirmation.settings.rules)]
+        chosen = [pick for pick in self.rule_picks if is_rule_requested(pick.rule, self.confirmation.settings.rules)]
         return list({pick.trial_number: pick.candidate.trial for pick in chosen}.values())
 
     @property
@@ -396,13 +396,13 @@ class Results:
         return [candidates[place] for place in self.spec.objective.ranking_order(scores)]
 
 
-def cached_per_results(compute: Callable[[Results], T]) -> Callable[[Results], T]:
+def cached_per_results(compute: Callable[[Results], ReturnT]) -> Callable[[Results], ReturnT]:
     """Wrap a function of results so that it is computed once for each; nobody may change what it returns."""
 
     @wraps(compute)
-    def kept(results: Results) -> T:
+    def kept(results: Results) -> ReturnT:
         if compute not in results._cache:
             results._cache[compute] = compute(results)
-        return cast(T, results._cache[compute])
+        return cast(ReturnT, results._cache[compute])
 
     return kept

@@ -72,7 +72,7 @@ def objective_rules(spec: StudySpec) -> list[ObjectiveRule]:
     own = spec.objective
     goals = {_rule_objective(rule, own): rule for rule in SELECTION_RULES}
     rules = [ObjectiveRule(rule.name, rule.required_labels, goal, goal == own) for goal, rule in goals.items()]
-    return rules if own in goals else [*rules, ObjectiveRule(_own_rule_name(own), None, own, True)]
+    return rules if own in goals else [*rules, ObjectiveRule(_study_objective_name(own), None, own, True)]
 
 
 def pick_configurations(spec: StudySpec, ranked: Sequence[Candidate]) -> list[RulePick]:
@@ -90,7 +90,7 @@ def pick_configurations(spec: StudySpec, ranked: Sequence[Candidate]) -> list[Ru
             if rule.objective.has_several_metrics:
                 place = [candidate.trial.number for candidate, _ in scored].index(ranked[0].trial.number)
             candidate, score = scored[place]
-            ties = sum(_score_values(other) == _score_values(score) for _, other in scored)
+            ties = sum(_score_order_key(other) == _score_order_key(score) for _, other in scored)
             found.append(RulePick(rule, candidate, score, ties, len(scored), ranks[candidate.trial.number]))
     return found
 
@@ -105,7 +105,7 @@ def score_candidates(goal: Objective, candidates: Sequence[Candidate]) -> list[t
     return [(candidate, score) for candidate, score in scored if score]
 
 
-def is_rule_asked_for(rule: ObjectiveRule, asked: bool | Sequence[str]) -> bool:
+def is_rule_requested(rule: ObjectiveRule, asked: bool | Sequence[str]) -> bool:
     """Return whether a rule is one of those that are named; a list names some, else all are."""
     return isinstance(asked, bool) or rule.name in asked
 
@@ -129,7 +129,7 @@ def max_extra_picked_configurations(
         plan: what runs on fresh seeds.
         reported: the metrics that trials report, as `val/accuracy`.
     """
-    asked = [rule for rule in objective_rules(spec) if is_rule_asked_for(rule, plan.rules)]
+    asked = [rule for rule in objective_rules(spec) if is_rule_requested(rule, plan.rules)]
     rules = [
         rule
         for rule in asked
@@ -149,10 +149,10 @@ def _rule_objective(rule: SelectionRule, own: Objective) -> Objective:
     return replace(own, metrics=(name,), directions=(metric_direction(name) or "max",), constraints=constraints)
 
 
-def _score_values(score: TrialScore) -> tuple[object, ...]:
+def _score_order_key(score: TrialScore) -> tuple[object, ...]:
     return score.total_violation, score.values_to_maximise
 
 
-def _own_rule_name(own: Objective) -> str:
+def _study_objective_name(own: Objective) -> str:
     constraints = " and ".join(map(str, own.constraints))
     return " where ".join([", ".join(own.metrics), *([constraints] if constraints else [])])

@@ -221,7 +221,7 @@ def summarise_study(results: Results) -> StudySummary:
         untested={trial.number: trial.test_failure for trial in trials if trial.test_failure},
         final=final,
         ensemble=_summarise_ensemble(results),
-        shown=_metrics_to_print(results, [final] if is_final else [baseline, leads]),
+        shown=_printed_metric_names(results, [final] if is_final else [baseline, leads]),
         found=None
         if is_final
         else SearchSummary(
@@ -265,8 +265,8 @@ def _front_members(results: Results) -> list[FrontMember]:
 def result_metric_values(results: Results) -> dict[str, float]:
     """Return mean and sample standard deviation over seeds, as WHO/SPLIT/NAME and WHO/SPLIT/NAME_sd.
 
-    For a final training and its ensemble every metric; for a study those of `result_metrics`, of the baseline and the
-    best. Where the best is a reference, what leads the search is `search`.
+    For a final training and its ensemble every metric; for a study those of `result_metric_names`, of the baseline and
+    the best. Where the best is a reference, what leads the search is `search`.
     """
     arms = summarise_study(results).arms.items()
     return {f"{who}/{name}": value for who, arm in arms for name, value in _arm_result_values(results, arm).items()}
@@ -274,7 +274,7 @@ def result_metric_values(results: Results) -> dict[str, float]:
 
 def _arm_result_values(results: Results, arm: ArmSummary) -> dict[str, float]:
     """Return mean and sample standard deviation over seeds of one arm, as SPLIT/NAME and SPLIT/NAME_sd."""
-    names = result_metrics(results.spec) if results.spec.final_seeds is None else arm.metrics
+    names = result_metric_names(results.spec) if results.spec.final_seeds is None else arm.metrics
     known = {name: value for name in names if (value := arm.metrics.get(name))}
     numbers = {
         f"{name}{end}": one for name, value in known.items() for end, one in (("", value.mean), ("_sd", value.sd))
@@ -286,11 +286,11 @@ def result_row_values(spec: StudySpec, arm: ArmSummary) -> dict[str, float]:
     """Return every metric of an arm under the names that a reference's have, so that rows of results are comparable.
 
     Means, with the standard error of the split's samples as `_standard_error`; deviations over seeds, which a reference
-    has none of, for the metrics of `result_metrics` alone.
+    has none of, for the metrics of `result_metric_names` alone.
     """
     values = {name: value.mean for name, value in arm.metrics.items()}
     values |= {f"{name}_standard_error": of.split_error for name, of in arm.metrics.items() if of.split_error}
-    spreads = {f"{name}_sd": arm.metrics[name].sd for name in result_metrics(spec) if name in arm.metrics}
+    spreads = {f"{name}_sd": arm.metrics[name].sd for name in result_metric_names(spec) if name in arm.metrics}
     return values | {name: sd for name, sd in spreads.items() if sd is not None}
 
 
@@ -301,14 +301,14 @@ def result_seeds(results: Results) -> dict[str, str]:
     return {f"study.{who}_seeds": ", ".join(map(str, arm.seeds)) for who, arm in known}
 
 
-def result_metrics(spec: StudySpec) -> list[str]:
+def result_metric_names(spec: StudySpec) -> list[str]:
     """Return the metrics of a result on both splits: the study's, the accuracy that goes with a log loss, accuracy."""
     own = [name.split("/")[1] for name in spec.objective.needed_metrics]
     beside = [] if spec.training_function else [*(name.replace("log_loss", "accuracy") for name in own), "accuracy"]
     return [f"{split}/{name}" for name in dict.fromkeys([*own, *beside]) for split in ("val", "test")]
 
 
-def _metrics_to_print(results: Results, arms: Iterable[ArmSummary | None]) -> list[str]:
+def _printed_metric_names(results: Results, arms: Iterable[ArmSummary | None]) -> list[str]:
     """Return the metrics for people: the study's own, and the leading ones that each arm has."""
     of_each = [arm.metrics for arm in arms if arm]
     known = [name for name in of_each[0] if all(name in metrics for metrics in of_each)] if of_each else []

@@ -176,7 +176,7 @@ def current_reproduction(home: Home, table: str, request: ReproductionRequest) -
 
 def _requested_study(table: str, request: ReproductionRequest, name: str, reading: str | None = None) -> StudySpec:
     """Return the study of a table with the requested options, under this name and reading of its protocol."""
-    overrides = [*request.assignments, *_seed_overrides(request.seeds)]
+    overrides = [*request.assignments, *_seed_assignments(request.seeds)]
     spec = load_study(table, overrides, request.profile, name, reading=reading)
     if spec.objective.epoch_window is not None:
         raise UserError(
@@ -189,7 +189,7 @@ def _requested_study(table: str, request: ReproductionRequest, name: str, readin
     return spec
 
 
-def _seed_overrides(seeds_text: str | None) -> list[str]:
+def _seed_assignments(seeds_text: str | None) -> list[str]:
     """Return the overrides that give a configuration's trials these seeds, in any order.
 
     Consecutive seeds are given by their number, as in the study files: it is then the same study.

@@ -22,7 +22,7 @@ from study.analysis.tables.paper_comparison import judge_cell, widen_printed_spr
 from study.analysis.tables.printed_grid import RankingDirection
 from study.published import PublishedTable
 from study.ranking import SeedStatistics, seed_statistics
-from study.ranking.difference import CONFIDENCE_LEVEL, Difference, difference_by_error, mean_difference
+from study.ranking.difference import CONFIDENCE_LEVEL, Difference, difference_from_error, mean_difference
 from study.reproduce.reproduction import (
     CellPlace,
     CellsByPlace,
@@ -142,11 +142,11 @@ def compare_readings(
     if leading is None:
         return comparison
     others = [result for result in results if result is not leading and result.order_agreement_by_seed]
-    apart = {other.name: _agreement_difference(leading, other, len(others) + 1, len(pairs)) for other in others}
+    apart = {other.name: _order_agreement_difference(leading, other, len(others) + 1, len(pairs)) for other in others}
     return ReadingComparison(table, along, len(pairs), results, apart)
 
 
-def _agreement_difference(leading: ReadingResult, other: ReadingResult, among: int, pairs: int) -> Difference:
+def _order_agreement_difference(leading: ReadingResult, other: ReadingResult, among: int, pairs: int) -> Difference:
     """Return the order of a reading, the best of `among`, less that of another, seed by seed (Student's t)."""
     ours, theirs = leading.order_agreement_by_seed, other.order_agreement_by_seed
     by_seed = [value - theirs[seed] for seed, value in ours.items()]
@@ -154,7 +154,7 @@ def _agreement_difference(leading: ReadingResult, other: ReadingResult, among: i
     if count < 2:
         return Difference(value, None, True, among)
     error = max(stdev(by_seed), 2 / pairs / math.sqrt(12)) / math.sqrt(count)
-    return difference_by_error(value, error, count - 1, CONFIDENCE_LEVEL, True, among)
+    return difference_from_error(value, error, count - 1, CONFIDENCE_LEVEL, True, among)
 
 
 def cell_pairs_in_printed_order(
@@ -320,14 +320,14 @@ def _cells_table(comparison: ReadingComparison) -> pd.DataFrame:
         for result in comparison.results:
             cell = result.our_cells.get(place)
             values = cell.seed_statistics if cell else None
-            mean = _value_text(cell.metric, values) if cell and values else formatting.MISSING_TEXT
+            mean = _mean_and_deviation_text(cell.metric, values) if cell and values else formatting.MISSING_TEXT
             word = result.cell_verdicts.get(place)
             line[result.name] = f"{mean} ({word})" if word else mean
         lines.append(line)
     return pd.DataFrame(lines, dtype=object)
 
 
-def _value_text(metric: str, values: SeedStatistics) -> str:
+def _mean_and_deviation_text(metric: str, values: SeedStatistics) -> str:
     scale = 100 if formatting.is_percent_metric(metric) else 1
     deviation = "" if values.standard_deviation is None else f" ± {scale * values.standard_deviation:.1f}"
     return f"{scale * values.mean:.1f}{deviation}"

@@ -96,11 +96,11 @@ def _cells_at_best_epoch(
     for place, of_cell in trials.items():
         metric = _epoch_choosing_metric(table, place)
         if metric in frames and table.metric_of(*place).split("/")[1] in searchable_metrics():
-            cells[place] = _cell_of_trials(table, place, frames[metric].loc[of_cell])
+            cells[place] = _cell_in_printed_unit(table, place, frames[metric].loc[of_cell])
     return cells if results.spec.train.report_test else {}
 
 
-def _cell_of_trials(table: PublishedTable, place: CellPlace, frame: pd.DataFrame) -> MetricCell:
+def _cell_in_printed_unit(table: PublishedTable, place: CellPlace, frame: pd.DataFrame) -> MetricCell:
     """Return a cell of these trials, in the printed unit, percent as shares."""
     fractions = metric_cell_of_trials(frame, table.metric_of(*place))
     return replace(fractions, values=tuple(value * printed_unit_factor(table, place) for value in fractions.values))
@@ -132,20 +132,20 @@ def seeds_of_cells(cells: Mapping[CellPlace, MetricCell]) -> list[int]:
 
 
 PUBLISHED_ONLY = "published only"
-NOT_RUN = "not run"
-DATA_TO_BRING = "data to bring"
-NOT_YET = "not yet"
-FAILED = "failed"
-PRUNED = "pruned"
+NOT_IN_STUDY = "not run"
+USER_DATA_MISSING = "data to bring"
+NOT_YET_RUN = "not yet"
+ALL_FAILED = "failed"
+ALL_PRUNED = "pruned"
 WITHOUT_METRIC = "without this metric"
 
 MISSING_REASON_TEXTS = {
     PUBLISHED_ONLY: "this project does not have the method",
-    NOT_RUN: "not part of this study: see --profile",
-    DATA_TO_BRING: "not part of this study; its data must be brought by the user",
-    NOT_YET: "no trial is complete yet: study reproduce goes on with it",
-    FAILED: "every trial failed",
-    PRUNED: "every trial was pruned",
+    NOT_IN_STUDY: "not part of this study: see --profile",
+    USER_DATA_MISSING: "not part of this study; its data must be brought by the user",
+    NOT_YET_RUN: "no trial is complete yet: study reproduce goes on with it",
+    ALL_FAILED: "every trial failed",
+    ALL_PRUNED: "every trial was pruned",
     WITHOUT_METRIC: "the trials do not report the metric",
 }
 
@@ -154,7 +154,7 @@ TrialSections = Mapping[str, Section]
 """Complete sections of a trial, by name."""
 
 
-def _planned_cells(
+def _planned_sections_by_cell(
     table: PublishedTable, spec: StudySpec, full: StudySpec
 ) -> dict[CellPlace, tuple[TrialSections | None, TrialSections | None]]:
     """Return the sections of each cell's trials in two studies, None where one does not plan it.
@@ -182,7 +182,7 @@ def _reasons_for_missing(
             reasons[place] = PUBLISHED_ONLY
         elif not ours[place].values:
             here, in_full = planned_cells[place]
-            otherwise = DATA_TO_BRING if in_full and _are_user_files_missing(in_full["data"]) else NOT_RUN
+            otherwise = USER_DATA_MISSING if in_full and _are_user_files_missing(in_full["data"]) else NOT_IN_STUDY
             reasons[place] = _reason_from_trials(ours[place], here is not None) or otherwise
     return reasons
 
@@ -206,8 +206,8 @@ def _reason_from_trials(cell: MetricCell, is_planned: bool) -> str | None:
     if cell.unread:
         return WITHOUT_METRIC
     if cell.open or not (cell.failed or cell.pruned):
-        return NOT_YET if is_planned or cell.open else None
-    return FAILED if cell.failed else PRUNED
+        return NOT_YET_RUN if is_planned or cell.open else None
+    return ALL_FAILED if cell.failed else ALL_PRUNED
 
 
 def _are_user_files_missing(section: Section) -> bool:
@@ -227,7 +227,7 @@ LOSS_VARIANT_KEYS = ("method.variant", "method.alpha_squared", "method.base_temp
 PAPER_PROTOCOL, OWN_PROTOCOL = "the paper's protocol", "a protocol of our own"
 """What a table's study file has; `OWN_PROTOCOL` where its source says so."""
 
-KEYS_WITHOUT_BUDGET = ("train.seed", "train.threads", "train.report_test")
+NON_BUDGET_KEYS = ("train.seed", "train.threads", "train.report_test")
 """Keys in which a run may differ from the protocol without a smaller budget."""
 
 
@@ -254,10 +254,10 @@ def _table_notes(
     unjudged = (line for line in (*table.rows, *table.columns) if line.no_verdict)
     lines += [f"No verdict on {line.label}: {line.no_verdict}." for line in unjudged]
     lines += [f"Data: {table.needs}."] if table.needs else []
-    return [*lines, spread_note(table), *table.notes]
+    return [*lines, paper_spread_note(table), *table.notes]
 
 
-def spread_note(table: PublishedTable) -> str:
+def paper_spread_note(table: PublishedTable) -> str:
     """Return a note on what the paper's ± is."""
     return f"The paper's ±: {table.spread if table.trials is None else f'{table.spread}; {table.trials} trials'}."
 
@@ -281,7 +281,7 @@ def _budget_note(
     for ours_run, theirs_run in runs:
         mine, theirs = flatten_mapping(ours_run), flatten_mapping(theirs_run)
         for key in mine.keys() & theirs.keys():
-            if mine[key] != theirs[key] and key not in KEYS_WITHOUT_BUDGET:
+            if mine[key] != theirs[key] and key not in NON_BUDGET_KEYS:
                 pair = formatting.format_setting(mine[key]), formatting.format_setting(theirs[key])
                 differing.setdefault(key, {})[pair] = None
     if len(spec.seeds) != len(full.seeds):
@@ -351,9 +351,9 @@ def build_reproduction(table: PublishedTable, results: Results, full: StudySpec)
         full: the table's study file without a profile: the paper's protocol.
     """
     trials, frame = _trials_by_cell(table, results), trials_frame(results)
-    last = {place: _cell_of_trials(table, place, frame.loc[of_cell]) for place, of_cell in trials.items()}
+    last = {place: _cell_in_printed_unit(table, place, frame.loc[of_cell]) for place, of_cell in trials.items()}
     best = _cells_at_best_epoch(table, results, frame, trials)
-    cells = _planned_cells(table, results.spec, full)
+    cells = _planned_sections_by_cell(table, results.spec, full)
     reasons = _reasons_for_missing(table, cells, last)
     runs = [(here, in_full) for here, in_full in cells.values() if here and in_full]
     notes = _table_notes(table, results, full, runs, last, reasons)
@@ -367,7 +367,7 @@ def build_reproduction(table: PublishedTable, results: Results, full: StudySpec)
 def reproduction_without_study(table: PublishedTable) -> Reproduction:
     """Return a table of which nothing can be run here: the paper's numbers alone."""
     reasons = dict.fromkeys(list_cell_places(table), PUBLISHED_ONLY)
-    grid = _comparison_grid(table, {}, reasons, [f"Not run: {table.no_study}.", spread_note(table), *table.notes])
+    grid = _comparison_grid(table, {}, reasons, [f"Not run: {table.no_study}.", paper_spread_note(table), *table.notes])
     claims = paper_comparison.claims_table(judge_claims(table, {}))
     return Reproduction(table, {}, {}, reasons, grid, None, claims)
 
@@ -477,7 +477,7 @@ def reproduction_to_markdown(reproduction: Reproduction) -> str:
     parts = [f"# {table_title(reproduction.table)}", reproduction.table.caption]
     parts.append(_table_with_notes(reproduction, reproduction.last_epoch_grid))
     if len(reproduction.claims_frame):
-        parts += ["## Claims", frame_to_markdown(reproduction.claims_frame), paper_comparison.CLAIM_RULE]
+        parts += ["## Claims", frame_to_markdown(reproduction.claims_frame), paper_comparison.CLAIM_RULE_NOTE]
     if reproduction.best_epoch_grid is not None:
         best = _table_with_notes(reproduction, reproduction.best_epoch_grid)
         parts += ["## At the best epoch on the test split", best]

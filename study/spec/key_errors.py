@@ -9,7 +9,7 @@ from pydantic_core import ErrorDetails
 
 from study import data, methods, models
 from study.catalogue import Catalogue
-from study.errors import KEYS_COMMAND, NAMES_COMMAND, UserError, suggest_or_list
+from study.errors import KEYS_COMMAND, NAMES_COMMAND, UserError, closest_spellings, suggest_or_list
 from study.knobs import Knob, Params, Section, Value, read_knobs
 from study.spec.schema import SearchOptions, TrialResources
 from study.spec.section_models import make_section_model
@@ -46,6 +46,10 @@ class ProblemCollector:
         self.keys.append(key)
         self._lines[f"{self._document.key_location(key)}: {'.'.join(map(_quote_key_part, key))}: {printable}"] = None
 
+    def is_dotted(self, key: KeyPath) -> bool:
+        """Return whether the user typed this key as `section.key`."""
+        return key in self._document.dotted_keys
+
     def raise_if_any(self) -> None:
         """Raise the problems as one UserError, if there are any."""
         if not self._lines:
@@ -64,6 +68,9 @@ class TrialProblemCollector(ProblemCollector):
 
     def add_problem(self, key: KeyPath, message: str) -> None:
         self._problems.add_problem(key, f"{self._note}{message}")
+
+    def is_dotted(self, key: KeyPath) -> bool:
+        return self._problems.is_dotted(key)
 
 
 def _quote_key_part(part: str) -> str:
@@ -102,7 +109,7 @@ def validate_section_as(
         explained: dict[KeyPath, list[str]] = {}
         for detail in error.errors():
             key = (*at, *_error_key(detail["loc"]))
-            explained.setdefault(key, []).append(_explain_error(model, detail, key, values))
+            explained.setdefault(key, []).append(_explain_error(model, detail, key, values, problems.is_dotted(key)))
         for key, messages in explained.items():
             message, example = _join_messages(messages), EXAMPLES_BY_KEY.get(".".join(key))
             shown = f", as {example}" if example and message.endswith(ENDINGS_BEFORE_EXAMPLE) else ""
@@ -132,21 +139,37 @@ def _join_messages(messages: list[str]) -> str:
     return " or ".join([first, *(re.split(" allowed is | Allowed: ", other, maxsplit=1)[-1] for other in others)])
 
 
-def _explain_error(model: type[BaseModel], detail: ErrorDetails, key: KeyPath, section: Section | None = None) -> str:
-    """Return what is wrong with a key, in a section with certain values if it is in one."""
+def _explain_error(
+    model: type[BaseModel],
+    detail: ErrorDetails,
+    key: KeyPath,
+    section: Section | None = None,
+    is_dotted: bool = False,
+) -> str:
+    """Return what is wrong with a key, in a section with certain values if it is in one.
+
+    Args:
+        is_dotted: whether it was typed as `section.key`; what is proposed is then typed so as well.
+    """
     kind, value = detail["type"], detail["input"]
     if kind == "extra_forbidden":
         if len(key) == 1 and (dotted := dotted_keys_ending_in(key[0])):
-            return f"unknown key. Did you mean {' or '.join(map(repr, dotted))}?"
+            meant = [name if is_dotted else "{0}: {{{2}: ...}}".format(*name.partition(".")) for name in dotted]
+            return f"unknown key. Did you mean {' or '.join(map(repr, meant) if is_dotted else meant)}?"
         if bringing := _values_enabling_key_text(key, section or {}):
             return f"unknown key: it comes with {bringing}"
         valid = _valid_keys_at(model, detail["loc"][:-1])
-        return f"unknown key. {suggest_or_list(key[-1], valid, 'Allowed here', KEYS_COMMAND)}{_key_owners_hint(key)}"
+        before = "".join(f"{part}." for part in key[:-1]) if is_dotted else ""
+        allowed = suggest_or_list(key[-1], valid, "Allowed here", KEYS_COMMAND, before)
+        return f"unknown key. {allowed}{_key_owners_hint(key)}"
     if kind == "missing":
         return "is missing"
     if kind == "literal_error":
         allowed = str(detail.get("ctx", {})["expected"])
         names = allowed.replace(" or ", ", ").replace("'", "").split(", ")
+        if key[-1] == "name" and "method" in key and (name := name_beside_fair_kl(str(value))):
+            at = ".".join(key[:-1])
+            return f"{quote_value(value)} given. Did you mean {at}.name={name} with {at}.regulariser=fair_kl?"
         command = NAMES_COMMAND if key[-1] == "name" else KEYS_COMMAND
         return f"{quote_value(value)} given. {suggest_or_list(str(value), names, command=command)}"
     message = detail["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
@@ -160,6 +183,14 @@ def _explain_error(model: type[BaseModel], detail: ErrorDetails, key: KeyPath, s
     if isinstance(value, dict | list) and kind == "value_error":
         return message
     return f"{quote_value(value)} given, {message if kind == 'value_error' else 'allowed is ' + message}"
+
+
+def name_beside_fair_kl(given: str) -> str | None:
+    """Return the method that a name with FairKL means, as `fairkl` or `sup_con+fair_kl`; None: it means no such one."""
+    meant = [given] if "+" in given else closest_spellings(given, ["eps_sup_info_nce+fair_kl"])
+    name, plus, regulariser = meant[0].partition("+") if meant else ("", "", "")
+    is_takeable = name in methods.method_names() and "regulariser" in methods.method_knobs({"name": name})
+    return name if is_takeable and (plus, regulariser) == ("+", "fair_kl") else None
 
 
 def _values_enabling_key_text(key: KeyPath, section: Section) -> str:
@@ -217,7 +248,8 @@ def _names_with_key(section: str, key: str) -> list[str]:
 
 
 def dotted_keys_ending_in(name: str) -> list[str]:
-    """Return the keys of a study file whose last part is a name, whatever data set, network and method it has."""
+    """Return the keys of a study file that end with the last part of a name, of any data set, network and method."""
+    name = name.rpartition(".")[2]
     declared = {
         "train": {knob.key for knob in read_knobs(TrainOptions)},
         "search": SearchOptions.model_fields,

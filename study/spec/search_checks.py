@@ -13,14 +13,20 @@ from pydantic import ValidationError
 from study import methods, models
 from study.catalogue import NAMES_FOR_OWN_FUNCTION, REFERENCE_METHOD
 from study.data.dataset import Facts
-from study.errors import KEYS_COMMAND, NAMES_COMMAND, suggest_or_list
+from study.errors import KEYS_COMMAND, NAMES_COMMAND, closest_spellings, suggest_or_list
 from study.knobs import MAX_INTEGER, Knob, Params, Range, Scalar, Section, Value, to_options
 from study.methods import OWN_FUNCTION_NAME
 from study.methods.debiasing import BIAS_FROM_EARLY_LAYERS
 from study.models.network_keys import EARLY_LAYER_MODULES, early_layers_width
 from study.spec.configuration import are_same_configuration, distinct_configurations
 from study.spec.domain import MAX_GRID_CELLS, Domain, grid_values_of_domain, last_grid_value
-from study.spec.key_errors import ProblemCollector, TrialProblemCollector, fault_of_value, format_params
+from study.spec.key_errors import (
+    ProblemCollector,
+    TrialProblemCollector,
+    fault_of_value,
+    format_params,
+    name_beside_fair_kl,
+)
 from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES
 from study.spec.schema import DEFAULT_CONFIRM_FRONT, EarlyStoppingOptions, SearchOptions, TrialResources
 from study.spec.space import SearchSpace, count_grid_cells
@@ -338,8 +344,10 @@ def check_domain_values(
 
 
 def _check_key_exists(key: str, valid: list[str], at: KeyPath, problems: ProblemCollector) -> bool:
-    if key in UNSEARCHABLE_KEYS:
-        problems.add_problem(at, f"cannot be searched: every trial of a study has the same {UNSEARCHABLE_KEYS[key]}")
+    meant = key if key in valid else next(iter(closest_spellings(key, [*UNSEARCHABLE_KEYS, *valid])), key)
+    if meant in UNSEARCHABLE_KEYS:
+        same, who = UNSEARCHABLE_KEYS[meant], "" if meant == key else f"{meant} "
+        problems.add_problem(at, f"{who}cannot be searched: every trial of a study has the same {same}")
         return False
     section, _, name = key.partition(".")
     if key in valid or (name == "name" and section in SECTION_CATALOGUES):
@@ -356,6 +364,11 @@ def _check_searched_names(
     valid = list(dict.fromkeys([*sections.alternatives.get(section, {}), *valid_section_names(section)]))
     wrong = [name for name in chosen if name not in valid]
     for name in wrong:
+        if section == "method" and (plain_name := name_beside_fair_kl(str(name))):
+            label = str(name).replace("+", "_")
+            entry = f"{{method: {{{label}: {{name: {plain_name}, regulariser: fair_kl}}}}}}"
+            problems.add_problem(at, f"{name!r} given. Did you mean {label!r}, with search.alternatives={entry}?")
+            continue
         problems.add_problem(at, f"{name!r} given. {suggest_or_list(str(name), valid, command=NAMES_COMMAND)}")
     plain = [name for name in chosen if name not in wrong and name not in sections.alternatives.get(section, {})]
     unusable = [why for name in plain if (why := SECTION_CATALOGUES[section].why_unusable(str(name)))]

@@ -6,6 +6,7 @@ import io
 import itertools
 import os
 import re
+import shlex
 import stat
 import string
 from collections.abc import Container, Iterable, Iterator, Mapping
@@ -52,7 +53,8 @@ def find_study_file(spec: str) -> Path:
     path = Path(spec)
     if path.suffix == ".jsonl" and os.path.isfile(spec):
         beside = path.with_name("best.yaml")
-        raise UserError(f"{spec}: a ledger, no study file.{f' Did you mean {beside}?' if beside.is_file() else ''}")
+        meant = f" Did you mean {shlex.quote(str(beside))}?" if beside.is_file() else ""
+        raise UserError(f"{spec}: a ledger, no study file.{meant}")
     if path.suffix in STUDY_FILE_SUFFIXES or len(path.parts) > 1:
         # False also for an impossible path: too long, a null in it
         if os.path.isfile(spec) or pipe_or_terminal_identity(path):
@@ -63,10 +65,10 @@ def find_study_file(spec: str) -> Path:
     if spec in names:
         return names[spec]
     exported = _study_home_path() / spec / "best.yaml"
-    best = f"{exported}, which it exported" if os.path.isfile(exported) else None
+    best = f"{shlex.quote(str(exported))}, which it exported" if os.path.isfile(exported) else None
     if own := next((name for name in (f"{spec}.yaml", f"{spec}.yml") if os.path.isfile(name)), None):
         or_best = f", or of the study {best}" if best else ""
-        raise UserError(f"{spec}: no study file of that name is shipped. Did you mean {own}{or_best}?")
+        raise UserError(f"{spec}: no study file of that name is shipped. Did you mean {shlex.quote(own)}{or_best}?")
     if best:
         raise UserError(f"{spec}: a study, no study file. Did you mean {best}?")
     if spec and os.path.isdir(spec):
@@ -78,10 +80,10 @@ def find_study_file(spec: str) -> Path:
 
 
 def _did_you_mean_own_study(word: str) -> str:
-    """Return which study file beside, or study of the home, is meant; `study train` takes both."""
-    studies = [file.parent.name for file in _study_home_path().glob("*/best.yaml")]
-    near = [f"{study!r}, a study" for study in closest_spellings(word, studies)]
-    near += [str(file)] if (file := closest_path(Path(word), STUDY_FILE_SUFFIXES)) else []
+    """Return which study file beside, or exported file of a study of the home, is meant."""
+    exported = {file.parent.name: file for file in _study_home_path().glob("*/best.yaml")}
+    near = [f"{shlex.quote(str(exported[study]))}, of the study {study}" for study in closest_spellings(word, exported)]
+    near += [shlex.quote(str(file))] if (file := closest_path(Path(word), STUDY_FILE_SUFFIXES)) else []
     return f"Did you mean {', or '.join(near)}? " if near else ""
 
 
@@ -126,11 +128,16 @@ MAX_DOCUMENT_VALUES, MAX_DOCUMENT_DEPTH = 20_000, 30
 
 @dataclass
 class YamlDocument:
-    """Nested plain values, and for each dotted key the place that it came from (`FILE:LINE` or `--set`)."""
+    """Nested plain values, and for each key the place that it came from (`FILE:LINE` or `--set`).
+
+    Attributes:
+        dotted_keys: the keys that were given as `section.key`, by `--set` or a profile.
+    """
 
     source: str
     values: dict[str, Value]
     locations: dict[KeyPath, str] = field(default_factory=dict)
+    dotted_keys: set[KeyPath] = field(default_factory=set)
 
     def key_location(self, key: KeyPath) -> str:
         """Return where a key stands; for a missing one, its nearest parent."""
@@ -159,6 +166,7 @@ class YamlDocument:
         at[path[-1]] = value
         self.locations = {key: where for key, where in self.locations.items() if key[: len(path)] != path}
         self.locations[path] = place
+        self.dotted_keys.add(path)
 
 
 def mapping_or_empty(value: Value) -> Section:

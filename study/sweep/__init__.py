@@ -11,5 +11,5 @@ DRIVER_STEPS = (LOADING_DATA_STEP, STARTING_RAY_STEP, STARTING_TRIALS_STEP, WRIT
 SLOW_FIRST_TRIALS_NOTE = "trials' processes load libraries and data first: about 10 s, on a busy machine up to a minute"
 """What happens until the first trial runs."""
 
-STOPPING_MESSAGE = "stopping; trials that run go on from their checkpoints later. Ctrl-C once more: at once"
+STOPPING_MESSAGE = "stopping; trials that run go on later, from checkpoints if they keep any. Ctrl-C once more: at once"
 """Message that is printed as soon as a signal has come."""

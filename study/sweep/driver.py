@@ -227,7 +227,7 @@ def drive_study(
     record.apply(ledger.append(opened))
     state: StudyOutcome = "interrupted"
     enough, is_told = None, False
-    remedy = f"Nothing is lost; then go on with it: study resume {spec.name}"
+    remedy = f"Nothing is lost; go on with it: study resume {spec.name}"
     without_ray = remedy if address is None else _cluster_ended_remedy(spec.name, address)
     _remove_stale_checkpoints(folder, record)
     tell(STARTING_RAY_STEP)
@@ -424,7 +424,7 @@ def replace_inputs_with_features(
             on = study_command("resume", spec.name)
             raise StudyStoppedError(
                 f"the features of the pictures could not be computed by a task of the cluster: {why}. "
-                f"Nothing is lost; then go on with it: {on} --address ADDRESS"
+                f"Nothing is lost; go on with it: {on} --address ADDRESS"
             ) from error
         return inputs
 

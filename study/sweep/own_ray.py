@@ -22,6 +22,7 @@ from study.sweep.host_memory import MemoryLimit
 from study.upstream.cgroup import count_usable_processors
 from study.upstream.child_process import python_command
 from study.upstream.logging import is_verbose
+from study.upstream.machine_load import machine_load_text
 from study.upstream.ray_internals import (
     MAX_SESSION_PATH_CHARACTERS,
     RAY_FOLDER_VARIABLE,
@@ -29,10 +30,10 @@ from study.upstream.ray_internals import (
     RUNTIME_ENV_HOOK_VARIABLE,
     call_with_own_signals,
     end_process_without_ray,
-    forget_token,
+    forget_ray_token,
     start_ray_apart_and_quiet,
 )
-from study.upstream.ray_token import use_new_token
+from study.upstream.ray_token import use_new_ray_token
 from study.upstream.scratch import (
     CLEAN_UP_TIMEOUT_S,
     KILL_TIMEOUT_S,
@@ -200,7 +201,7 @@ def start_own_ray(
     with (
         make_scratch_folder(RUN_FOLDER_PREFIX, ray_socket_folder(MAX_RAY_FOLDER_CHARACTERS)) as folder,
         _guard_ray_folder(folder),
-        use_new_token(folder),
+        use_new_ray_token(folder),
     ):
         ray = _start_with_retries(folder, gpus, tell, stopping)
         try:
@@ -281,7 +282,7 @@ def _start_ray_once(folder: Path, gpus: int | None, waiter: "RayStartWaiter") ->
         namespace="study",
     )
     variables = _set_ray_process_variables({RAY_FOLDER_VARIABLE: str(folder), SCRATCH_FOLDER_VARIABLE: str(folder)})
-    forget_token()
+    forget_ray_token()
     with waiter.wait_for_turn(folder.parent), variables, start_ray_apart_and_quiet(logs=logs):
         call_with_own_signals(start, waiter.tell_if_slow)
 
@@ -381,7 +382,7 @@ class RayStartWaiter:
             yield
 
     def tell_if_slow(self, reason: str | None = None) -> None:
-        """Tell the user if it takes long, and why; None: the machine is busy.
+        """Tell the user if it takes long, and why; None: how busy the machine is.
 
         Raises:
             KeyboardInterrupt: the start is to be given up.
@@ -389,5 +390,5 @@ class RayStartWaiter:
         if self._stopping():
             raise KeyboardInterrupt
         if not self.told and time.monotonic() - self._began > SLOW_START_NOTICE_S:
-            self._tell(f"starting Ray; {reason or f'this machine is busy (load {os.getloadavg()[0]:.0f})'}")
+            self._tell(f"starting Ray; {reason or machine_load_text()}")
             self.told = True

@@ -127,13 +127,13 @@ class ReferenceFitter:
         return escape_control(": ".join([f"its process ended with {code}", *map(str.strip, last)]))
 
     def wait_until_fitted(self, tell: Callable[[str], None]) -> None:
-        """Wait for what is left, unless the study stops; `tell`: is told that it waits.
+        """Wait for what is left, unless the study stops; `tell`: is told that it waits, where it does.
 
         Raises:
             StudyCannotContinueError: the ledger cannot be written.
         """
         self.pass_results_to_agenda()
-        if self._left:
+        if self._left and self._agenda.stopping is None:
             tell(f"fitting what needs no search: {', '.join(self._left)}")
         while self._left and self._agenda.stopping is None:
             time.sleep(RESULTS_POLL_INTERVAL_S)

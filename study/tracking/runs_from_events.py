@@ -19,8 +19,8 @@ from study.ranking import Candidate, Results, ablation_steps
 from study.ranking.chosen_epoch import metrics_at_chosen_epoch
 from study.ranking.study_summary import (
     ArmSummary,
+    result_metric_names,
     result_metric_values,
-    result_metrics,
     result_row_values,
     result_seeds,
     summarise_candidate,
@@ -579,7 +579,7 @@ class EventTranslator:
         """Return what the study's run has by the metrics' own names: a final training's is a row of results itself."""
         if final := summarise_study(found).final:
             return result_row_values(self._spec, final)
-        return {name: by_arm[f"best/{name}"] for name in result_metrics(self._spec) if f"best/{name}" in by_arm}
+        return {name: by_arm[f"best/{name}"] for name in result_metric_names(self._spec) if f"best/{name}" in by_arm}
 
     def _has_run(self, key: str) -> bool:
         return key in self._progress.runs or key in self._changes

@@ -22,7 +22,7 @@ from study.training import ensemble_probabilities, features
 from study.training.device import DeviceSplit, resolve_device
 from study.training.evaluation import SplitEvaluator, build_networks, modules_that_predict
 
-TIMING_BATCH_SIZES, TIMING_PASSES, MIN_PASS_S = (8, 64, 512, 4096), 3, 0.1
+TIMING_BATCH_SIZES, TIMING_PASSES, MIN_TIMING_PASS_S = (8, 64, 512, 4096), 3, 0.1
 """Samples whose time is measured, more until a pass takes so many seconds; and the number of passes."""
 
 
@@ -132,7 +132,7 @@ class TrainedClassifier:
             for samples in TIMING_BATCH_SIZES:
                 noise: NDArray[Any] = generator.integers(0, 256, (samples, *facts.shape), np.uint8)
                 inputs = noise.astype(np.float32) if facts.is_table else noise
-                if (seconds := min(self._cpu_seconds(inputs) for _ in range(TIMING_PASSES))) > MIN_PASS_S:
+                if (seconds := min(self._cpu_seconds(inputs) for _ in range(TIMING_PASSES))) > MIN_TIMING_PASS_S:
                     break
         finally:
             torch.set_num_threads(threads)

@@ -122,7 +122,7 @@ def evaluate_model(
     dataset = renumber_classes_as_model(dataset, description.facts)
     used = {**description.config, "data": section}
     if dataset.facts.bias_classes is None and any(all_trial_faults(used, dataset.facts)):
-        dataset = _with_unknown_bias(dataset, description.facts)  # the method needs it to train, which is over
+        dataset = _set_bias_unknown(dataset, description.facts)  # the method needs it to train, which is over
     if unfit := list(all_trial_faults(used, replace(dataset.facts, some_bias=description.facts.some_bias))):
         raise UserError("\n".join(f"the model: {'.'.join(at)}: {why}" for at, why in unfit))
     known = description.told["test_fingerprint"] if split in ("test", ALL_SAMPLES_SPLIT) else None
@@ -149,7 +149,7 @@ def evaluate_model(
     with description.use_frozen_network(model.parent), noted:
         trial = Trial(config, dataset, place, loads_weights=False)
         try:
-            measured = finite_metrics(_metrics_of_networks(trial, split, weights))
+            measured = finite_metrics(_split_metrics(trial, split, weights))
             groups, classes = _worst_group(trial, split, measured), _lowest_class_sentences(trial, split, measured)
             sizes = group_names.group_sizes_by_metric(split, _group_sizes(trial, split))
             words = _groups_in_words(dataset.facts, measured)
@@ -159,7 +159,7 @@ def evaluate_model(
             raise UserError(f"{model}: {diverged}: the model cannot be measured on these data") from None
 
 
-def _metrics_of_networks(trial: Trial, split: str, weights: Sequence[Path]) -> dict[str, float]:
+def _split_metrics(trial: Trial, split: str, weights: Sequence[Path]) -> dict[str, float]:
     """Return the metrics of a split, of several networks those of their mean probability; raises `DivergedError`."""
     if len(weights) == 1:
         trial.load_model(weights[0])
@@ -269,10 +269,10 @@ def _lowest_class_sentences(trial: Trial, split: str, measured: Mapping[str, flo
     return class_recall_sentences(names, confusion, measured.get(f"{split}/auc"))
 
 
-MAX_LISTED_RECALLS = 20
+MAX_CLASSES_WITH_RECALL = 20
 """Number of other classes of which a sentence says how many are right."""
 
-MIN_THRESHOLD_LOSS = 0.1
+MIN_ACCURACY_LOST_BY_THRESHOLD = 0.1
 """Balanced accuracy that a threshold must lose, against the best one for this area under the curve, to be told."""
 
 
@@ -300,11 +300,11 @@ def class_recall_sentences(names: Sequence[str], confusion: Sequence[Sequence[in
         if number != worst
     ]
     called = f"{confusion[worst][instead]} called {quoted(names[instead])}"
-    sentences = [f"{told}, {called}. Right of the others: {list_few_names(others, MAX_LISTED_RECALLS)}."]
+    sentences = [f"{told}, {called}. Right of the others: {list_few_names(others, MAX_CLASSES_WITH_RECALL)}."]
     if len(names) == len(there) == 2 and auc is not None and 0.5 < auc < 1:
         normal = NormalDist()
         best = normal.cdf(normal.inv_cdf(auc) / math.sqrt(2))
-        if best - sum(recall.values()) / 2 > MIN_THRESHOLD_LOSS:
+        if best - sum(recall.values()) / 2 > MIN_ACCURACY_LOST_BY_THRESHOLD:
             sentences.append(
                 f"The scores tell the classes apart (area under the curve {auc:.2f}), but the threshold between them "
                 f"is off on these data: a better one would get about {best:.0%} of each class. No command sets a "
@@ -332,7 +332,7 @@ def _note_test_reading(home: Home, description: ModelDescription) -> Iterator[No
         ledger.close()
 
 
-OptionalNames = Sequence[str] | None
+OptionalClassNames = Sequence[str] | None
 
 
 def renumber_classes_as_model(dataset: Dataset, model: Facts) -> Dataset:
@@ -375,7 +375,7 @@ def renumber_classes_as_model(dataset: Dataset, model: Facts) -> Dataset:
     return Dataset(facts, splits)
 
 
-def _with_unknown_bias(dataset: Dataset, model: Facts) -> Dataset:
+def _set_bias_unknown(dataset: Dataset, model: Facts) -> Dataset:
     """Return the data set with the model's bias classes, of which no sample's is known."""
     splits = {name: replace(split, bias=np.full(len(split), -1)) for name, split in dataset.splits.items()}
     return Dataset(replace(_with_model_bias(dataset.facts, model), bias_splits=None, some_bias=True), splits)
@@ -391,11 +391,11 @@ def unknown_bias_classes(facts: Facts, model: Facts) -> list[str]:
     return _unknown_names(facts.bias_names, model.bias_names)
 
 
-def _unknown_names(given: OptionalNames, known: OptionalNames) -> list[str]:
+def _unknown_names(given: OptionalClassNames, known: OptionalClassNames) -> list[str]:
     return [name for name in given or () if known and name not in known]
 
 
-def _model_numbers_of_names(given: OptionalNames, known: OptionalNames) -> NDArray[np.int64] | None:
+def _model_numbers_of_names(given: OptionalClassNames, known: OptionalClassNames) -> NDArray[np.int64] | None:
     """Return the model's number for each of the data's, with -1 (not known) for -1 and where the model has none.
 
     None: the numbers stay.

@@ -45,12 +45,12 @@ class DescribedModel:
         return len(self.trials) > 1
 
     @property
-    def column(self) -> str:
+    def metrics_column_title(self) -> str:
         """Head of the column of its metrics."""
         return "the model" if self.is_ensemble else f"seed {self.trials[0].seed}"
 
     @property
-    def split(self) -> str:
+    def described_split(self) -> str:
         """Split that it is described on."""
         return "test" if any(name.startswith("test/") for name in self.metrics) else "val"
 
@@ -66,7 +66,7 @@ def described_model(results: Results, trials: Sequence[TrialRecord]) -> Describe
 
 def group_counts_of_split(model: DescribedModel, dataset: Dataset) -> GroupCounts | None:
     """Return the counts of the groups on the split of its card; None without bias labels there."""
-    split = model.split
+    split = model.described_split
     samples, facts = dataset.splits.get(split), dataset.facts.facts_of_split(split)
     found = None if samples is None else count_cells_of_split(samples, facts)
     if found is None or not found.cells:
@@ -77,7 +77,7 @@ def group_counts_of_split(model: DescribedModel, dataset: Dataset) -> GroupCount
     )
 
 
-FAIRNESS_METRICS = (
+CARD_FAIRNESS_METRICS = (
     "equalized_odds_difference",
     "equalized_odds",
     "equal_opportunity",
@@ -113,7 +113,7 @@ def model_card(
         f"trained for {trained_for}"
     )
     made = f"scikit-learn's `{method['model']}`, fitted" if results.spec.is_scikit_learn_reference else made
-    columns = [_over_seeds_text(trials), "95%", model.column]
+    columns = [_over_seeds_text(trials), "95%", model.metrics_column_title]
     values = (
         f"Mean ± sample standard deviation over the seeds, {chosen_epoch_text(results.spec.objective)}; its "
         "95% interval by the seeds and by the error of the split's own samples, which all seeds share; and the "
@@ -122,13 +122,13 @@ def model_card(
     if model.is_ensemble:
         whose = (
             f"on seeds {seeds}. The model is the ensemble of their {len(model.trials)} networks: its probabilities are "
-            f"the mean of theirs, {_why_ensemble(results.spec)}"
+            f"the mean of theirs, {_why_ensemble_text(results.spec)}"
         )
         of_each = dict.fromkeys(map(str, chosen))
         values += f"value of the ensemble. Its weights are those at the end of epoch {', '.join(of_each)}."
     else:
-        why = _why_seed(results.spec, model.trials[0], dataset)
-        whose = f"on seeds {seeds}. The weights are those of {model.column}, {why}"
+        why = _why_seed_text(results.spec, model.trials[0], dataset)
+        whose = f"on seeds {seeds}. The weights are those of {model.metrics_column_title}, {why}"
         values += f"value of this seed. Its weights are those at the end of epoch {chosen[0]}."
     if is_fitted_once(results.spec, trials):
         whose, columns = "once: it knows no seed, or hardly", ["value", "95%"]
@@ -181,13 +181,13 @@ def _initial_weights_sentences(results: Results, whole: bool) -> Iterator[str]:
         )
 
 
-def _why_ensemble(spec: StudySpec) -> str:
+def _why_ensemble_text(spec: StudySpec) -> str:
     if spec.folds or spec.train.with_val:
         return "so that its log loss is at most the mean of theirs; nothing is left to choose one of them by"
     return "as it is better on validation than each of them"
 
 
-def _why_seed(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> str:
+def _why_seed_text(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> str:
     if spec.folds:
         return (
             "the first of them: it was trained on all samples outside test (data.folds), and nothing is left to choose"
@@ -227,7 +227,7 @@ def _metric_rows(spec: StudySpec, trials: Sequence[TrialRecord], model: Describe
             interval = "-" if ends is None else format_metric_range(name, *ends)
             # seeds that differ in their inferred groups leave an ensemble without metrics of these
             own = _value_text(name, values[name]) if name in values else "-"
-            yield [name, _spread_text(name, spreads.get(name)), interval, own]
+            yield [name, _mean_and_deviation_text(name, spreads.get(name)), interval, own]
 
 
 def _worst_group_sentences(model: DescribedModel, dataset: Dataset) -> Iterator[str]:
@@ -240,26 +240,26 @@ def _group_sections(
     spec: StudySpec, trials: Sequence[TrialRecord], model: DescribedModel, dataset: Dataset
 ) -> Iterator[str]:
     """Yield accuracy of each (class, bias class) group, with intervals; and the gaps between groups."""
-    split = model.split
+    split = model.described_split
     facts = dataset.facts.facts_of_split(split)
     if not facts.bias_classes:
         yield "The data have no bias labels on this split, so how the model treats groups is not known."
         return
     found = group_counts_of_split(model, dataset)
     rows = list(_group_rows(spec, trials, found, facts)) if found else []
-    is_once, of_model = is_fitted_once(spec, trials), "the " * (not model.is_ensemble) + model.column
+    is_once, of_model = is_fitted_once(spec, trials), "the " * (not model.is_ensemble) + model.metrics_column_title
     if rows:
         yield (
             f"Accuracy on the {split} split by class and bias class. The interval is Wilson's 95% interval for the "
             f"samples of the group{'' if is_once else f'; it is for {of_model}'}."
         )
-        columns = ["value"] if is_once else [_over_seeds_text(trials), model.column]
+        columns = ["value"] if is_once else [_over_seeds_text(trials), model.metrics_column_title]
         rows = [[*row[:3], *row[-1 - len(columns) :]] for row in rows]
         yield rows_as_markdown(["class", "bias class", "samples", *columns, "95%"], rows)
     else:
         yield f"There are {facts.classes} x {facts.bias_classes} groups, too many to list. The gaps are between these."
     values = model.metrics
-    known = {name: values[f"{split}/{name}"] for name in FAIRNESS_METRICS if f"{split}/{name}" in values}
+    known = {name: values[f"{split}/{name}"] for name in CARD_FAIRNESS_METRICS if f"{split}/{name}" in values}
     if known:
         gaps = (f"- {name} {_value_text(name, value)}: {METRICS[name].description}" for name, value in known.items())
         yield "Gaps, 0 is fair:\n\n" + "\n".join(gaps)
@@ -276,7 +276,7 @@ def _group_rows(
         metric = f"{found.split}/group_{y}_{s}_accuracy"
         names = group_names.class_name(facts.class_names, y), group_names.class_name(facts.bias_names, s)
         own, interval = format_metric(metric, right / samples), format_metric_range(metric, low, high)
-        yield [*names, str(samples), _spread_text(metric, spreads.get(metric)), own, interval]
+        yield [*names, str(samples), _mean_and_deviation_text(metric, spreads.get(metric)), own, interval]
 
 
 def _configuration_sentence(spec: StudySpec) -> str:
@@ -365,7 +365,7 @@ def _limit_sentences(spec: StudySpec, dataset: Dataset) -> Iterator[str]:
     yield "\n".join(f"- {limit}" for limit in limits)
 
 
-def _spread_text(name: str, spread: SeedStatistics | None) -> str:
+def _mean_and_deviation_text(name: str, spread: SeedStatistics | None) -> str:
     return _value_text(name, spread.mean, spread.standard_deviation) if spread else UNDEFINED_NUMBER_TEXT
 
 

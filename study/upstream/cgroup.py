@@ -37,14 +37,14 @@ MEMORY_FILES_BY_VERSION = {
 
 def memory_limit_bytes() -> int | None:
     """Return the bytes that this process's group, or one around it, may hold; None: there is no limit."""
-    limits = (_read_number_file(folder / files.limit_file) for folder, files in _memory_groups())
+    limits = (_read_number_file(folder / files.limit_file) for folder, files in _memory_cgroups())
     return min((limit for limit in limits if limit is not None), default=None)
 
 
 def free_memory_bytes() -> int | None:
     """Return the bytes left within these limits, with idle files, as kubelet reckons; None: there is no limit."""
     left = []
-    for folder, files in _memory_groups():
+    for folder, files in _memory_cgroups():
         limit, used = _read_number_file(folder / files.limit_file), _read_number_file(folder / files.usage_file)
         if limit is not None and used is not None:
             left.append(limit - used + (read_named_count(folder / "memory.stat", files.idle_counter) or 0))
@@ -61,7 +61,7 @@ def oom_kill_counter_file() -> Path | None:
         >>> counter is None or read_oom_kill_count(counter) >= 0
         True
     """
-    files = [folder / of_group.events_file for folder, of_group in _memory_groups()]
+    files = [folder / of_group.events_file for folder, of_group in _memory_cgroups()]
     files.append(FILE_SYSTEM_ROOT / "proc/vmstat")
     return next((file for file in files if read_oom_kill_count(file) is not None), None)
 
@@ -82,7 +82,7 @@ def read_named_count(file: Path, name: str) -> int | None:
 def count_usable_processors() -> int:
     """Return how many processors of this machine this process may use, by its affinity and its groups' quotas."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    for folder, version in _group_folders("cpu"):
+    for folder, version in _cgroup_folders("cpu"):
         with suppress(OSError, ValueError):
             files = ("cpu.max",) if version == 2 else ("cpu.cfs_quota_us", "cpu.cfs_period_us")
             told = " ".join((folder / file).read_text(encoding="ascii") for file in files)
@@ -91,12 +91,12 @@ def count_usable_processors() -> int:
     return max(1, allowed)
 
 
-def _memory_groups() -> Iterator[tuple[Path, CgroupFiles]]:
+def _memory_cgroups() -> Iterator[tuple[Path, CgroupFiles]]:
     """Yield this process's group and those around it for memory, each with its version's files."""
-    return ((folder, MEMORY_FILES_BY_VERSION[version]) for folder, version in _group_folders("memory"))
+    return ((folder, MEMORY_FILES_BY_VERSION[version]) for folder, version in _cgroup_folders("memory"))
 
 
-def _group_folders(controller: str) -> Iterator[tuple[Path, int]]:
+def _cgroup_folders(controller: str) -> Iterator[tuple[Path, int]]:
     """Yield the folders of this process's group for a controller and of those around it, each with its version.
 
     A container may see its own group as the topmost, but read another path of it.

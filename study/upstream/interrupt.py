@@ -27,7 +27,7 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, *(() if IGNORES_HANGUP else (sign
 RESEND_DELAY_S = 0.05
 """Seconds after which a signal that was dropped, or came while a library was being loaded, is sent again."""
 
-MAX_LOADING_WAIT_S = 10.0
+MAX_IMPORT_WAIT_S = 10.0
 """Most seconds that a signal waits for a library that is being loaded."""
 
 
@@ -50,9 +50,9 @@ class DroppedInterruptResender:
             self.before(lost)
 
     def raise_interrupt(self, frame: FrameType | None) -> None:
-        """Raise KeyboardInterrupt, or send a SIGINT soon while `frame` loads a library, for `MAX_LOADING_WAIT_S`."""
+        """Raise KeyboardInterrupt, or send a SIGINT soon while `frame` loads a library, for `MAX_IMPORT_WAIT_S`."""
         now = time.monotonic()
-        self._waits_until = self._waits_until or now + MAX_LOADING_WAIT_S
+        self._waits_until = self._waits_until or now + MAX_IMPORT_WAIT_S
         if now > self._waits_until or not _is_importing(frame):
             self._waits_until = None
             raise KeyboardInterrupt
@@ -80,13 +80,13 @@ class InterruptHandler:
         dropped: raises it.
     """
 
-    has_come = False
+    has_received_signal = False
 
     def __init__(self, dropped: DroppedInterruptResender) -> None:
         self._dropped = dropped
 
     def __call__(self, signum: int, frame: FrameType | None) -> None:
-        self.has_come = True
+        self.has_received_signal = True
         if signum == signal.SIGHUP:
             ignore_signal(signum)
         self._dropped.raise_interrupt(frame)
@@ -131,7 +131,7 @@ def raise_interrupt_on_signals() -> None:
 def has_stop_signal_come() -> bool:
     """Return whether one of the signals has come since `raise_interrupt_on_signals`."""
     handlers = [signal.getsignal(number) for number in STOP_SIGNALS]
-    return any(isinstance(handler, InterruptHandler) and handler.has_come for handler in handlers)
+    return any(isinstance(handler, InterruptHandler) and handler.has_received_signal for handler in handlers)
 
 
 @contextmanager

@@ -29,7 +29,7 @@ the answer to the question before."""
 
 DASHBOARD_LOG_FILE_PATH = "/api/v0/logs/file"
 """Path at which the head's dashboard serves a file below a node's logs to whoever has the token; it follows links."""
-NO_FILE_ANSWER, NO_NODE_ANSWER = "A file is not found", "Agent for node id"
+NO_LOG_FILE_ANSWER, NO_NODE_ANSWER = "A file is not found", "Agent for node id"
 """Beginnings of its answers where there is no such file, or no such node."""
 
 DASHBOARD_LOG_LIST_PATH = "/api/v0/logs"
@@ -125,7 +125,7 @@ def _permanent_thread_queue() -> "SimpleQueue[Callable[[], None]]":
     return calls
 
 
-def forget_token() -> None:
+def forget_ray_token() -> None:
     """Make Ray read its token anew: a process keeps the first that it read, as that of a cluster it asked before."""
     from ray._raylet import AuthenticationTokenLoader  # type: ignore[attr-defined]  # its stubs lack it
 

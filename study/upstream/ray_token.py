@@ -57,7 +57,7 @@ def _generate_token() -> str:
 
 
 @contextmanager
-def use_new_token(folder: Path) -> Iterator[None]:
+def use_new_ray_token(folder: Path) -> Iterator[None]:
     """Make the own Ray that is started in the block use a token of its own, from a file in a private folder.
 
     So it is neither a cluster's token nor one in the user's home, which may be missing. All Rays of a process use the

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 RUN_FOLDER_PREFIX, TRIAL_FOLDER_PREFIX = "study-run-", "study-trial-"
 """Prefixes of the names of the folder of a driver's own Ray, and of that of a trial of a training function."""
 
-LOCK_FILE = "lock"
+SCRATCH_LOCK_FILE = "lock"
 """File that its process keeps locked for as long as it lives."""
 
 SCRATCH_FOLDER_VARIABLE = "STUDY_SCRATCH"
@@ -35,7 +35,7 @@ CLEAN_UP_TIMEOUT_S, KILL_TIMEOUT_S = 6.0, 10.0
 
 @contextmanager
 def make_scratch_folder(prefix: str, place: str | None = None) -> Iterator[Path]:
-    """Yield an empty folder of mode 0700 with `LOCK_FILE` in it, and remove it after the block; see also
+    """Yield an empty folder of mode 0700 with `SCRATCH_LOCK_FILE` in it, and remove it after the block; see also
     `remove_abandoned_scratch_folders`.
 
     Args:
@@ -72,9 +72,9 @@ def _make_locked_scratch_folder(prefix: str, place: str | None) -> tuple[Path, I
     while True:
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
         with suppress(FileNotFoundError):  # another process removed it as left over before it was locked
-            held = (folder / LOCK_FILE).open("w")
+            held = (folder / SCRATCH_LOCK_FILE).open("w")
             fcntl.flock(held, fcntl.LOCK_EX)
-            if os.path.samestat(os.fstat(held.fileno()), (folder / LOCK_FILE).stat()):
+            if os.path.samestat(os.fstat(held.fileno()), (folder / SCRATCH_LOCK_FILE).stat()):
                 return folder, held
 
 
@@ -86,7 +86,7 @@ def _remove_if_abandoned(folder: Path) -> bool:
         if not any(folder.iterdir()):
             folder.rmdir()
             return True
-        with (folder / LOCK_FILE).open("r+") as file:
+        with (folder / SCRATCH_LOCK_FILE).open("r+") as file:
             if lock_file(file):
                 end_processes_of_scratch_folder(folder)
                 _remove_scratch_folder(folder)
@@ -102,7 +102,7 @@ def remove_after_death(folder: Path) -> None:
     """
     if sys.stdin.buffer.read():
         return
-    with suppress(OSError), (folder / LOCK_FILE).open("r+") as file:
+    with suppress(OSError), (folder / SCRATCH_LOCK_FILE).open("r+") as file:
         if lock_file(file, timeout_s=1.0):
             end_processes_of_scratch_folder(folder, CLEAN_UP_TIMEOUT_S)
             _remove_scratch_folder(folder)
@@ -161,8 +161,8 @@ def _remove_scratch_folder(folder: Path) -> None:
         for path in folder.iterdir():
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path, ignore_errors=True)
-            elif path.name != LOCK_FILE:
+            elif path.name != SCRATCH_LOCK_FILE:
                 path.unlink()
-        if [path.name for path in folder.iterdir()] == [LOCK_FILE]:
-            (folder / LOCK_FILE).unlink()
+        if [path.name for path in folder.iterdir()] == [SCRATCH_LOCK_FILE]:
+            (folder / SCRATCH_LOCK_FILE).unlink()
             folder.rmdir()

@@ -29,7 +29,7 @@ from scipy.stats import t as student_t
 
 from study import data, published
 from study.analysis.statistics.parameter_tables import MetricCell
-from study.analysis.tables.paper_comparison import CLAIM_RULE
+from study.analysis.tables.paper_comparison import CLAIM_RULE_NOTE
 from study.reproduce.reproduction import judge_claim
 from study.training.trial import Trial
 
@@ -258,7 +258,7 @@ def page(found: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Iterator[s
         yield from differences(trials, name)
         yield "\nThe paper's claims, by split\n"
         yield from claims(trials, name)
-    yield f"\n{CLAIM_RULE}"
+    yield f"\n{CLAIM_RULE_NOTE}"
 
 
 def main() -> None:

@@ -40,7 +40,7 @@ from study.data.dataset import Split
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Results
-from study.ranking.candidate_selection import trials_judged_by
+from study.ranking.candidate_selection import judging_trials
 from study.ranking.rule_picks import fresh_seed_trials
 from study.training.trial import Trial
 
@@ -162,7 +162,7 @@ def judged(place: Path) -> dict[str, Any]:
             values.append(round(100 * trial.evaluate("test")["test/accuracy"], 1))
         return values
 
-    of_best, of_plain = accuracies(trials_judged_by(best)), accuracies(trials_judged_by(plain))
+    of_best, of_plain = accuracies(judging_trials(best)), accuracies(judging_trials(plain))
     by_accuracy = next(pick for pick in Results(spec, record).rule_picks if pick.rule.name == "accuracy").trial_number
     return {
         "by_accuracy": accuracies(fresh_seed_trials(record, by_accuracy)),

@@ -320,7 +320,7 @@ def test_a_terminal_keeps_one_line_and_what_is_told(monkeypatch: pytest.MonkeyPa
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", out.getvalue())
     lines = [line.split("\r")[-1] for line in text.rstrip("\n").split("\n")]
     best = "best so far: baseline val/accuracy 25.0%"
-    last = f"0:00  stopping: 3 waiting (then 4 more), 1 complete; {best}; about 0:35 to go"
+    last = f"0:00  stopping: 3 waiting (then 4 more), 1 complete; {best}; about 0:35 left to do"
     assert lines == [f"0:00  {STOPPING_MESSAGE}", last]
 
 

@@ -40,7 +40,7 @@ def test_a_library_that_is_missing_is_a_problem(monkeypatch: pytest.MonkeyPatch)
 
 def test_room_on_a_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     far = tmp_path / "not" / "there"
-    assert health_checks.nearest_existing(far) == tmp_path
+    assert health_checks.nearest_existing_folder(far) == tmp_path
     states = []
     for little, none in ((0, 0), (2**60, 0), (2**60, 2**60)):
         monkeypatch.setattr(health_checks, "MAX_RAY_DISK_SHARE", 1.0)

@@ -135,7 +135,7 @@ def test_a_signal_before_anything_of_a_session_is_kept_is_told_as_a_stop(
     append_event(folder.ledger_file, "closed", state="failed")
     shutil.copy(empty_database, home.database_file)
     with pytest.raises(
-        StartInterruptedError, match=r"^stopped\. Nothing is lost; then go on with it: study resume quickstart$"
+        StartInterruptedError, match=r"^stopped\. Nothing is lost; go on with it: study resume quickstart$"
     ):
         resume.resume_study(home, SPEC.name, lambda *_: nullcontext(no_word))
 

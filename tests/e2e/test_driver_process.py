@@ -242,7 +242,7 @@ def test_ctrl_c_stops_it_in_good_order_and_gives_back_the_study(slow: Slow) -> N
     slow.wait_for(runs)
     os.killpg(slow.process.pid, signal.SIGINT)
     told = slow.told()
-    assert "stopping; trials that run go on from their checkpoints later" in told
+    assert "stopping; trials that run go on later, from checkpoints if they keep any" in told
     assert told.endswith("state: interrupted\n")
     assert slow.process.returncode == 0
     assert (slow.record().state, runs(slow.record())) == ("interrupted", True)
@@ -305,7 +305,7 @@ def test_whoever_is_killed_the_rest_ends_and_the_study_goes_on(slow: Slow, who: 
         os.kill(driver, signal.SIGKILL)
     if who == "driver":
         told = slow.told()
-        killed = f"the driver, process {driver}, was ended by SIGKILL. Nothing is lost; then go on"
+        killed = f"the driver, process {driver}, was ended by SIGKILL. Nothing is lost; go on"
         assert f"StudyStoppedError: {killed}" in told
         assert "study resume mine" in told
     assert_all_end(slow.command.home)

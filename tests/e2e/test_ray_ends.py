@@ -33,7 +33,7 @@ def test_a_killed_process_of_ray_ends_the_study_with_one_line(
     next(one for one in started if one.name() == victim).kill()
     out, err = process.communicate(timeout=200)
     assert process.returncode == 1
-    line = f"error: Ray's {victim} was ended by SIGKILL. Nothing is lost; then go on with it: study resume tiny\n"
+    line = f"error: Ray's {victim} was ended by SIGKILL. Nothing is lost; go on with it: study resume tiny\n"
     assert err == line
     assert "0:" in out
     assert command.load("tiny")[1].state == "interrupted"

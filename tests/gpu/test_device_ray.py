@@ -161,7 +161,7 @@ def test_a_kind_of_gpu_is_where_trials_run(ran: Any) -> None:
 def test_a_study_ends_where_no_node_is_left_and_nothing_is_lost(ran: Any) -> None:
     home, told = ran
     assert told["none"][-1].startswith("StudyStoppedError: no node is left that trials can run on: ")
-    assert told["none"][-1].endswith("Nothing is lost; then go on with it: study resume none")
+    assert told["none"][-1].endswith("Nothing is lost; go on with it: study resume none")
     assert events(home, "none", "closed")[-1]["state"] == "interrupted"
     assert events(home, "none", "ended") == []
 

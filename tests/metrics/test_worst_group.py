@@ -36,7 +36,7 @@ def test_the_worst_of_the_groups_with_enough_samples_comes_first() -> None:
 def test_the_lowest_rate_is_the_worst_whatever_its_size() -> None:
     told = found([[35, 5], [40, 40]], [[38, 7], [40, 40]])
     assert (told.worst[0].right, told.worst[0].samples) == (5, 7)
-    assert [(group.right, group.samples) for group in told.worst_of_enough] == [(35, 38)]
+    assert [(group.right, group.samples) for group in told.worst_of_large] == [(35, 38)]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_what_stands_on_enough_samples_is_said_before_a_group_of_one(
     told = found(right, samples)
     lead, small, *_ = told.sentences()
     assert lead.startswith(f"On test {first}")
-    assert ("; the lowest accuracy, 0.0%, is theirs" in small) is bool(told.worst_of_enough)
+    assert ("; the lowest accuracy, 0.0%, is theirs" in small) is bool(told.worst_of_large)
     assert ": class 'ill' with bias class 'f', 0 of 1 right (0% to 79%)" in small
     assert told.first_sentence().startswith(f"On test {first}"[:60])
 
@@ -89,7 +89,7 @@ def test_groups_of_one_rate_are_named_together_the_largest_first() -> None:
 def test_groups_that_are_alike_are_said_only_where_some_are_too_small() -> None:
     assert find_worst_group(GroupCounts("val", [[20, 10], [10, 10]], [[10, 5], [5, 5]]), *NAMES) is None
     told = found([[20, 10], [10, 2]], [[20, 10], [10, 2]])
-    assert (told.worst, told.lowest) == ((), None)
+    assert (told.worst, told.lowest_accuracy) == ((), None)
     assert "too small to judge: class 'well' with bias class 'm', 2 of 2 right (34% to 100%)" in " ".join(
         told.sentences()
     )

@@ -241,7 +241,7 @@ def test_the_smaller_value_is_ahead_where_it_is_the_better_one() -> None:
     ]
     found = record(*trials, *again)
     assert best(spec, found) == 1  # .05 below it, with an error over the seeds of .058
-    assert not only(IncumbentKeptByMargin, ended(spec, found)).lead.is_split_error
+    assert not only(IncumbentKeptByMargin, ended(spec, found)).lead.includes_split_error
 
 
 def test_seeds_that_see_a_difference_are_not_said_to_see_none() -> None:

@@ -92,10 +92,15 @@ def test_a_study_or_file_that_is_nearly_named_is_proposed(tmp_path: Path, monkey
     monkeypatch.chdir(tmp_path)
     (tmp_path / "studies" / "baeume").mkdir(parents=True)
     (tmp_path / "studies" / "baeume" / "best.yaml").touch()
-    with pytest.raises(UserError, match=r"bauem: no study file of that name\. Did you mean 'baeume', a study\?"):
+    with pytest.raises(
+        UserError,
+        match=r"bauem: no study file of that name\. Did you mean studies/baeume/best\.yaml, of the study baeume\?",
+    ):
         find_study_file("bauem")
     (tmp_path / "baeume.yaml").touch()
-    with pytest.raises(UserError, match=r"Did you mean 'baeume', a study, or baeume\.yaml\?"):
+    with pytest.raises(
+        UserError, match=r"Did you mean studies/baeume/best\.yaml, of the study baeume, or baeume\.yaml\?"
+    ):
         find_study_file("bauem")
     (tmp_path / "birds.yaml").touch()
     with pytest.raises(UserError, match=r"bird: no study file of that name\. Did you mean birds\.yaml\?"):

@@ -41,7 +41,7 @@ from study.spec.domain import Domain
             "method.ce_weight: unknown key: it comes with method.cross_entropy: plain",
         ),
         ("model.head_hidden=3", "model.head_hidden: unknown key: it comes with model.head: mlp"),
-        ("method.cel_weights=0.5", "method.cel_weights: unknown key. Did you mean 'cell_weights'"),
+        ("method.cel_weights=0.5", "method.cel_weights: unknown key. Did you mean 'method.cell_weights'"),
         (
             "search.alternatives={train: {a: {}}}",
             "search.alternatives.train: 'train' given. Allowed: data, mod",

@@ -33,9 +33,9 @@ def killed(counter: Path, count: int) -> None:
 def real_group(limit: int) -> Iterator[Path | None]:
     """A group of this machine below this process's own, with a limit in bytes; None where none can be made. Whoever
     writes its number into `cgroup.procs` there is in it."""
-    from study.upstream.cgroup import MEMORY_FILES_BY_VERSION, _memory_groups
+    from study.upstream.cgroup import MEMORY_FILES_BY_VERSION, _memory_cgroups
 
-    own, files = next(_memory_groups(), (None, MEMORY_FILES_BY_VERSION[2]))
+    own, files = next(_memory_cgroups(), (None, MEMORY_FILES_BY_VERSION[2]))
     group = own / f"study-test-{os.getpid()}" if own else None
     try:
         assert group is not None

@@ -60,7 +60,7 @@ class StandIn:
         file, lines = self.logs / query["filename"], int(query["lines"])
         self.asked.append((query["filename"].rpartition("folder/")[2], lines))
         if not file.is_file():
-            return 500, f"{ray_internals.NO_FILE_ANSWER} at: {file}".encode()
+            return 500, f"{ray_internals.NO_LOG_FILE_ANSWER} at: {file}".encode()
         data = file.read_bytes()
         return 200, data if lines == -1 else b"".join(data.splitlines(keepends=True)[-lines:])
 

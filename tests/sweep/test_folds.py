@@ -101,7 +101,7 @@ def test_the_margin_takes_the_paired_error_on_the_joined_samples(tmp_path: Path)
     assert held is not None
     lead = held.leads[0]
     ours, theirs = lead.candidate.joined_folds, held.incumbent.joined_folds
-    assert lead.is_split_error
+    assert lead.includes_split_error
     assert lead.standard_error == pytest.approx(
         np.std(np.subtract(*(one.draws[spec.metric] for one in (ours, theirs))), ddof=1)
     )

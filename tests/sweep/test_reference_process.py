@@ -101,6 +101,15 @@ def test_a_process_fits_them_and_each_is_an_event(tmp_path: Path) -> None:
         assert again._process is None, "nothing is fitted twice"
 
 
+def test_a_study_that_stops_waits_for_none_and_says_nothing_of_them(tmp_path: Path) -> None:
+    spec = spec_of(ON)
+    with session(Home(tmp_path).create_study(spec), spec) as (found, agenda):
+        agenda.stopping = "interrupted"
+        said: list[str] = []
+        found.wait_until_fitted(said.append)
+        assert said == []
+
+
 @pytest.mark.slow
 def test_a_driver_that_is_killed_fits_the_others_next_time(tmp_path: Path) -> None:
     spec = spec_of(ON, UNTESTED)

@@ -142,7 +142,7 @@ def test_another_signal_soon_after_the_first_is_not_lost_while_a_library_is_load
 
 def test_each_signal_waits_for_a_library_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     loads, comes = True, list[None]()
-    monkeypatch.setattr(interrupt, "MAX_LOADING_WAIT_S", 0.1)
+    monkeypatch.setattr(interrupt, "MAX_IMPORT_WAIT_S", 0.1)
     monkeypatch.setattr(interrupt, "_is_importing", lambda frame: loads)
     dropped = interrupt.DroppedInterruptResender(print)
     monkeypatch.setattr(dropped, "_schedule_resend", lambda: comes.append(None))

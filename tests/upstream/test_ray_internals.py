@@ -99,7 +99,7 @@ def test_the_jobs_client_speaks_by_the_loggers_that_are_hushed() -> None:
 
 def test_the_token_that_was_read_can_be_forgotten() -> None:
     with contract("ray", "AuthenticationTokenLoader.reset_cache", "a process that has read another token"):
-        ray_internals.forget_token()
+        ray_internals.forget_ray_token()
 
 
 def test_the_head_is_asked_for_its_id_by_a_message_without_fields() -> None:

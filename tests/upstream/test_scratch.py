@@ -14,9 +14,9 @@ import pytest
 from study import doctor as doctors
 from study.cli.help import doctor
 from study.upstream.scratch import (
-    LOCK_FILE,
     RUN_FOLDER_PREFIX,
     SCRATCH_FOLDER_VARIABLE,
+    SCRATCH_LOCK_FILE,
     make_scratch_folder,
     remove_abandoned_scratch_folders,
 )
@@ -77,7 +77,7 @@ def test_what_a_killed_driver_left_goes_with_the_next_and_no_living_ones(place: 
         killed.wait()
         with make_scratch_folder(RUN_FOLDER_PREFIX):
             assert not left.exists()
-            assert {path.name for path in kept.iterdir()} == {LOCK_FILE, "session", "latest"}
+            assert {path.name for path in kept.iterdir()} == {SCRATCH_LOCK_FILE, "session", "latest"}
             assert (place / f"{RUN_FOLDER_PREFIX}other" / "mine").exists()
             assert not (place / f"{RUN_FOLDER_PREFIX}new").exists()
 
@@ -85,10 +85,10 @@ def test_what_a_killed_driver_left_goes_with_the_next_and_no_living_ones(place: 
 def test_another_users_folder_and_a_link_stay(place: Path, tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.mkdir()
-    (victim / LOCK_FILE).touch()
+    (victim / SCRATCH_LOCK_FILE).touch()
     (place / f"{RUN_FOLDER_PREFIX}link").symlink_to(victim)
     with make_scratch_folder(RUN_FOLDER_PREFIX):
-        assert (victim / LOCK_FILE).exists()
+        assert (victim / SCRATCH_LOCK_FILE).exists()
 
 
 def test_what_a_killed_process_started_is_ended_and_nothing_else(place: Path) -> None:
@@ -129,7 +129,7 @@ def test_one_that_is_taken_for_left_before_it_is_locked_is_made_again(
     monkeypatch.setattr(tempfile, "mkdtemp", slow)
     with make_scratch_folder(RUN_FOLDER_PREFIX) as folder:
         assert str(folder) == made[2]
-        assert (folder / LOCK_FILE).exists()
+        assert (folder / SCRATCH_LOCK_FILE).exists()
 
 
 def test_doctor_cleans_when_it_is_asked_to(
@@ -160,6 +160,6 @@ remove_after_death(Path(sys.argv[1]))
 @pytest.mark.parametrize(("told", "stays"), [(b"", False), (b"ended in order", True)])
 def test_a_guard_removes_what_a_process_left_that_did_not_say_its_end(tmp_path: Path, told: bytes, stays: bool) -> None:
     (left := tmp_path / "left").mkdir()
-    (left / LOCK_FILE).touch()
+    (left / SCRATCH_LOCK_FILE).touch()
     subprocess.run([sys.executable, "-c", GUARDS, str(left)], input=told, check=True, timeout=60)
     assert left.exists() == stays

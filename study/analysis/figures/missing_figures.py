@@ -4,7 +4,7 @@ from collections.abc import Container
 
 from study.analysis.figures.result_figures import ablation_path_effects_by_metric, trials_with_curve
 from study.analysis.figures.style import MIN_PLOTTED_CONFIGURATIONS
-from study.analysis.figures.trade_off_figures import metric_pair_in_search, trade_off_configurations, trade_off_metrics
+from study.analysis.figures.trade_off_figures import metrics_in_search, trade_off_configurations, trade_off_metrics
 from study.analysis.statistics import formatting
 from study.analysis.statistics.importance import compute_importances
 from study.analysis.statistics.trials_frame import varied_domains
@@ -21,7 +21,7 @@ def why_figure_missing(name: str, results: Results) -> str | None:
     if name == "seeds" and is_final:
         return None if results.fresh_seed_arms else "no seed of the final training is complete"
     if name == "seeds":
-        why = f"no configuration has run on {formatting.rerun_seeds_text(spec)} (study confirm {spec.name})"
+        why = f"no configuration has run on {formatting.fresh_seeds_text(spec)} (study confirm {spec.name})"
         return None if results.fresh_seed_arms else why
     if name == "learning_curves":
         return None if trials_with_curve(results) else f"no trial has reported {spec.metric} in two epochs"
@@ -31,9 +31,7 @@ def why_figure_missing(name: str, results: Results) -> str | None:
     if name == "front" and not spec.objective.has_several_metrics:
         return "it has one metric"
     if name == "front" and not is_final:
-        has_points = any(
-            metric_pair_in_search(spec, each, *spec.objective.metrics[1::-1]) for each in results.ranked_all
-        )
+        has_points = any(metrics_in_search(spec, each, *spec.objective.metrics[1::-1]) for each in results.ranked_all)
         return None if has_points else "no trial has a value of each metric"
     if name == "importance" and not is_final:
         return compute_importances(results).why_missing or None

@@ -29,7 +29,7 @@ from study.analysis.figures.style import (
     with_figure_style,
     wrap_metric_name,
 )
-from study.analysis.figures.trade_off_figures import HOLLOW_MARK, broken_constraints_text
+from study.analysis.figures.trade_off_figures import BREAKS_CONSTRAINT_MARK, broken_constraints_text
 from study.analysis.statistics import formatting
 from study.analysis.statistics.ablation_effects import AblationEffect, ablation_effects_by_metric
 from study.analysis.statistics.importance import Importances, VarianceShare, compute_importances
@@ -43,7 +43,7 @@ from study.spec import StudySpec
 from study.spec.rungs import RungSchedule
 from study.text import pluralise
 
-ROW_CHARACTERS = 24
+ROW_LABEL_WIDTH = 24
 """Characters of a line of a row's name beside a panel."""
 
 
@@ -65,11 +65,11 @@ def plot_fresh_seed_values(results: Results) -> Figure | None:
     metrics = metrics or [spec.metric]
     words = [wrap_metric_name(escape_dollars(name)) for name in metrics]
     height = 1.5 + 0.45 * len(arms) + 0.17 * max(label.count("\n") for label in words)
-    figure, panels = new_figure(_seeds_title(metrics[0], arms), height, len(metrics), sharex=True)
+    figure, panels = new_figure(_fresh_seeds_title(metrics[0], arms), height, len(metrics), sharex=True)
     for axes, name, label in zip(panels, metrics, words, strict=True):
         for place, arm in enumerate(reversed(arms)):
             _plot_seed_row(axes, arm, name, place)
-        axes.set_yticks(range(len(arms)), [fill(escape_dollars(arm.label), ROW_CHARACTERS) for arm in reversed(arms)])
+        axes.set_yticks(range(len(arms)), [fill(escape_dollars(arm.label), ROW_LABEL_WIDTH) for arm in reversed(arms)])
         axes.set_ylim(-0.6, len(arms) - 0.4)
         is_joined = any(arm.joined_folds and name in arm.joined_folds.metrics for arm in fresh)
         has_error = any(value.split_error is not None for arm in fresh if (value := arm.metric_statistics(name)))
@@ -81,11 +81,11 @@ def plot_fresh_seed_values(results: Results) -> Figure | None:
     if is_percent_metric(spec.metric) and panels[0].get_xlim()[1] > 1.0:  # of both, as they share it
         panels[0].set_xlim(right=1.0 + 0.03 * (1.0 - panels[0].get_xlim()[0]))
     if (model := final_model_arm(results)) and model.ensemble:
-        label_points(figure, list(_plot_ensembles(model, dict(zip(metrics, panels, strict=True)))))
+        label_points(figure, list(_plot_ensemble_marks(model, dict(zip(metrics, panels, strict=True)))))
     return figure
 
 
-def _plot_ensembles(model: Arm, panels: Mapping[str, Axes]) -> Iterator[tuple[Axes, list[LabelledPoint]]]:
+def _plot_ensemble_marks(model: Arm, panels: Mapping[str, Axes]) -> Iterator[tuple[Axes, list[LabelledPoint]]]:
     """Plot the model that an ensemble is; yield where it and its networks are, with the label to write beside it."""
     for metric, axes in panels.items():
         if value := model.metric_statistics(metric):
@@ -95,7 +95,7 @@ def _plot_ensembles(model: Arm, panels: Mapping[str, Axes]) -> Iterator[tuple[Ax
             yield axes, [(value.mean, 0.0, "the model"), *((one, 0.0, "") for one in marks)]
 
 
-def _seeds_title(name: str, arms: Sequence[Arm]) -> str:
+def _fresh_seeds_title(name: str, arms: Sequence[Arm]) -> str:
     ends = [arms[0], *arms[1:][-1:]] if arms[-1].label == "baseline" else arms[:1]
     means = " against ".join(f"{formatting.format_arm_mean(arm, name)} ({arm.label})" for arm in ends)
     return f"{name}: {means}"
@@ -130,7 +130,7 @@ def plot_ablation(results: Results) -> Figure | None:
         return None
     first, gain = next(iter(paths.values()))
     steps = pluralise(len(first) - 1, "step")
-    title = f"From the baseline in {steps} to {_change_in_words(next(iter(paths)), gain)}"
+    title = f"From the baseline in {steps} to {_total_gain_text(next(iter(paths)), gain)}"
     figure, panels = new_figure(title, 1.6 + 0.42 * len(first), 2, sharey=True)
     for axes, (name, (path, _)) in zip(panels, paths.items(), strict=False):
         _plot_ablation_bars(results.spec, axes, name, path)
@@ -155,7 +155,7 @@ def ablation_path_effects_by_metric(results: Results) -> dict[str, tuple[list[Ab
     }
 
 
-def _change_in_words(name: str, gain: AblationEffect) -> str:
+def _total_gain_text(name: str, gain: AblationEffect) -> str:
     assert gain.difference is not None
     change = formatting.format_difference(name, gain.difference.value)
     between = formatting.format_difference_interval(name, gain.difference)
@@ -221,7 +221,7 @@ def plot_learning_curves(results: Results) -> Figure | None:
         if ends:
             axes.scatter(*np.array(ends).T, label=state, **mark)
     if ends := [learning_curve(spec, t)[-1] for t in full if t.number in broken]:
-        hollow: MarkStyle = {**marks["complete"], **HOLLOW_MARK, "zorder": 3.5}
+        hollow: MarkStyle = {**marks["complete"], **BREAKS_CONSTRAINT_MARK, "zorder": 3.5}
         axes.scatter(*np.array(ends).T, label=broken_constraints_text(spec, *broken.values()), **hollow)
     labels = []
     for candidate, name, colour, line in (
@@ -280,7 +280,7 @@ def _learning_curves_title(spec: StudySpec, trials: Sequence[TrialRecord]) -> st
     return f"{spec.metric} of {pluralise(len(trials), 'trial')}, none pruned"
 
 
-MIN_STATED_SHARE = 0.1
+MIN_SHARE_IN_TITLE = 0.1
 """A share that is worth a sentence; said only where the whole interval is above it."""
 
 
@@ -322,11 +322,11 @@ def importance_title(spec: StudySpec, found: Importances) -> str:
     """Return what is sure enough to be said in a sentence."""
     key, share = next(iter(found.share_by_key.items()))
     over = "among the trials that early stopping let through" if found.are_trials_selected else "over the space"
-    if share.low >= MIN_STATED_SHARE:
+    if share.low >= MIN_SHARE_IN_TITLE:
         return f"{key} alone explains {_share_with_interval(share)} of the variance of {spec.metric} {over}"
-    said = f"No parameter alone surely explains {100 * MIN_STATED_SHARE:.0f}% of the variance of {spec.metric} {over}"
+    said = f"No parameter alone surely explains {100 * MIN_SHARE_IN_TITLE:.0f}% of the variance of {spec.metric} {over}"
     together = found.interactions_share
-    if together and together.low >= MIN_STATED_SHARE:
+    if together and together.low >= MIN_SHARE_IN_TITLE:
         said += f"; interactions explain {_share_with_interval(together)}"
     return said
 

@@ -41,7 +41,7 @@ MATPLOTLIB_RC_PARAMS: dict[str, object] = {
     "pdf.fonttype": 42,  # letters stay letters, which journals ask for
 }
 
-STACKED_WIDTH_SHARE = 0.62  # of the width, for panels below one another
+STACKED_FIGURE_WIDTH_SHARE = 0.62  # of the width, for panels below one another
 FIGURE_WIDTH_INCHES = 7.0  # inches: text stays readable when a phone shows the figure at full width
 
 
@@ -71,7 +71,7 @@ MAX_VECTOR_MARKS = 1000  # more marks than this become pixels in a PDF
 
 
 @contextmanager
-def _use_style() -> Iterator[None]:
+def _use_figure_style() -> Iterator[None]:
     """Draw figures in this style, whatever the user's settings.
 
     A figure looks into IPython if that is imported. MLflow imports it, in another thread and at any time: it is
@@ -83,7 +83,7 @@ def _use_style() -> Iterator[None]:
         yield
 
 
-with_figure_style = _use_style()
+with_figure_style = _use_figure_style()
 """Decorator of functions that draw."""
 
 
@@ -127,14 +127,14 @@ def new_figure(
     width, line, rows = FIGURE_WIDTH_INCHES, 66, 1
     if _ARE_PANELS_STACKED.get():
         rows, columns, height = columns, 1, height * columns
-        width, line = FIGURE_WIDTH_INCHES * STACKED_WIDTH_SHARE, 40
+        width, line = FIGURE_WIDTH_INCHES * STACKED_FIGURE_WIDTH_SHARE, 40
     figure = Figure(figsize=(width, height), layout="constrained")
     figure.suptitle(fill(escape_dollars(title), line), x=0.01, ha="left")
     axes = figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
     return figure, list(axes.flat)
 
 
-PANEL_CHARACTERS = 20
+PANEL_LABEL_WIDTH = 20
 """Characters of a line below one of two or three panels."""
 
 
@@ -142,7 +142,7 @@ def wrap_metric_name(name: str) -> str:
     """Return a metric's name in lines that fit below a panel, broken behind `/` and `_`."""
     lines = [""]
     for part in re.findall(r"[^/_]*[/_]?", name):
-        if lines[-1] and len(lines[-1] + part) > PANEL_CHARACTERS:
+        if lines[-1] and len(lines[-1] + part) > PANEL_LABEL_WIDTH:
             lines.append("")
         lines[-1] += part
     return "\n".join(lines)

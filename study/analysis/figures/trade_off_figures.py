@@ -35,9 +35,9 @@ from study.ranking.candidates import search_statistics
 from study.spec import StudySpec, objective
 from study.spec.objective import Objective, TrialScore
 
-MetricPair = tuple[float, float]
+MetricValuePair = tuple[float, float]
 
-HOLLOW_MARK: MarkStyle = {"color": "white", "edgecolors": GREY, "linewidths": 1.2}
+BREAKS_CONSTRAINT_MARK: MarkStyle = {"color": "white", "edgecolors": GREY, "linewidths": 1.2}
 """How the mark of a configuration that breaks a limit differs from others."""
 
 
@@ -53,20 +53,20 @@ def plot_trade_off(results: Results) -> Figure | None:
     if metrics is None:
         return None
     across, up = metrics
-    baseline, points = results.baseline, _search_metric_pairs(results, across, up, results.ranked_search)
+    baseline, points = results.baseline, _search_metric_values(results, across, up, results.ranked_search)
     names, measured = fresh_seed_arms_with_both_metrics(results, across, up)
     if max(map(len, trade_off_configurations(results))) < MIN_PLOTTED_CONFIGURATIONS:
         return None
     if measured:
         ends = [measured[0], *([measured[-1]] if measured[-1][0].label == "baseline" else [])]
-        where = f" on {_split_text(names)}, {formatting.rerun_seeds_text(spec)}"
-        title = _metric_pair_title(names, [(arm.label, x.mean, y.mean) for arm, (x, y) in ends], where)
+        where = f" on {_split_text(names)}, {formatting.fresh_seeds_text(spec)}"
+        title = _trade_off_title(names, [(arm.label, x.mean, y.mean) for arm, (x, y) in ends], where)
     else:
-        at = metric_pair_in_search(spec, baseline, across, up) if baseline else None
+        at = metrics_in_search(spec, baseline, across, up) if baseline else None
         told = [(formatting.name_of_best(results), *points[0][1]), *([("baseline", *at)] if at else [])]
-        title = _metric_pair_title(metrics, told, " in the search")
+        title = _trade_off_title(metrics, told, " in the search")
     figure, drawn = new_figure(title, 4.0, bool(points) + bool(measured))
-    axes, both = iter(drawn), [*points, *_search_metric_pairs(results, across, up, [baseline] if baseline else [])]
+    axes, both = iter(drawn), [*points, *_search_metric_values(results, across, up, [baseline] if baseline else [])]
     if points:
         line = undominated_points(spec, points, across, up)
         _plot_search_configurations(results, next(axes), both, metrics, line, points[0][1])
@@ -89,7 +89,7 @@ def is_trade_off_front_drawn(results: Results) -> bool:
     metrics = trade_off_metrics(results)
     if metrics is None:
         return False
-    points = _search_metric_pairs(results, *metrics, results.ranked_search)
+    points = _search_metric_values(results, *metrics, results.ranked_search)
     return len(set(undominated_points(results.spec, points, *metrics))) > 1
 
 
@@ -98,8 +98,8 @@ def trade_off_configurations(results: Results) -> tuple[Sequence[object], Sequen
     metrics = trade_off_metrics(results)
     if metrics is None:
         return [], []
-    points, baseline = _search_metric_pairs(results, *metrics, results.ranked_search), results.baseline
-    at = metric_pair_in_search(results.spec, baseline, *metrics) if baseline and points else None
+    points, baseline = _search_metric_values(results, *metrics, results.ranked_search), results.baseline
+    at = metrics_in_search(results.spec, baseline, *metrics) if baseline and points else None
     return [*points, *([at] if at else [])], fresh_seed_arms_with_both_metrics(results, *metrics)[1]
 
 
@@ -116,7 +116,7 @@ def trade_off_metrics(results: Results) -> tuple[str, str] | None:
     return (f"{split}/{gap}", results.spec.metric) if gap and results.spec.metric in reported else None
 
 
-def metric_pair_in_search(spec: StudySpec, candidate: Candidate, across: str, up: str) -> MetricPair | None:
+def metrics_in_search(spec: StudySpec, candidate: Candidate, across: str, up: str) -> MetricValuePair | None:
     """Return both metrics of a configuration in the search, means over its replicates; None where one lacks them."""
     x, y = (search_statistics(spec, candidate, name) for name in (across, up))
     return (x.mean, y.mean) if x and y and x.count == y.count == len(candidate.replicates) else None
@@ -148,8 +148,8 @@ def reference_in_trade_off(results: Results) -> FittedReference | None:
 
 
 def undominated_points(
-    spec: StudySpec, points: Sequence[tuple[Candidate, MetricPair]], across: str, up: str
-) -> list[MetricPair]:
+    spec: StudySpec, points: Sequence[tuple[Candidate, MetricValuePair]], across: str, up: str
+) -> list[MetricValuePair]:
     """Return the points that keep the constraints and are not dominated in these metrics, from left to right."""
     kept = sorted(at for candidate, at in points if candidate.score.total_violation == 0)
     goal = Objective((across, up), (spec.direction(across) or "max", spec.direction(up) or "max"))
@@ -157,22 +157,22 @@ def undominated_points(
     return [kept[place] for place in objective.front_positions(scores)]
 
 
-def _search_metric_pairs(
+def _search_metric_values(
     results: Results, across: str, up: str, candidates: Sequence[Candidate]
-) -> list[tuple[Candidate, MetricPair]]:
+) -> list[tuple[Candidate, MetricValuePair]]:
     """Return those of the configurations that have both metrics in the search."""
-    pairs = ((candidate, metric_pair_in_search(results.spec, candidate, across, up)) for candidate in candidates)
+    pairs = ((candidate, metrics_in_search(results.spec, candidate, across, up)) for candidate in candidates)
     return [(candidate, at) for candidate, at in pairs if at]
 
 
 def _plot_search_configurations(
     results: Results,
     axes: Axes,
-    points: Sequence[tuple[Candidate, MetricPair]],
+    points: Sequence[tuple[Candidate, MetricValuePair]],
     names: tuple[str, str],
-    line: Sequence[MetricPair],
-    best: MetricPair | None,
-    on_front: Sequence[MetricPair] = (),
+    line: Sequence[MetricValuePair],
+    best: MetricValuePair | None,
+    on_front: Sequence[MetricValuePair] = (),
 ) -> None:
     """Plot the configurations of the search and the baseline.
 
@@ -197,11 +197,11 @@ def _plot_search_configurations(
     label_metric_axes(spec, axes, names)
 
 
-def _plot_configuration_marks(spec: StudySpec, axes: Axes, points: Sequence[tuple[Candidate, MetricPair]]) -> None:
+def _plot_configuration_marks(spec: StudySpec, axes: Axes, points: Sequence[tuple[Candidate, MetricValuePair]]) -> None:
     """Mark the configurations of the search, apart from the others those that break a limit."""
     label = f"complete, {formatting.search_value_basis_text(spec)}"
     breaks = broken_constraints_text(spec, *(candidate.score for candidate, _ in points))
-    hollow: MarkStyle = {**COMPLETE_MARK, **HOLLOW_MARK}
+    hollow: MarkStyle = {**COMPLETE_MARK, **BREAKS_CONSTRAINT_MARK}
     for is_broken, look, words in ((True, hollow, breaks), (False, COMPLETE_MARK, label)):
         if places := [at for candidate, at in points if (candidate.score.total_violation > 0) is is_broken]:
             axes.scatter(*zip(*places, strict=True), label=words, **mark_style_for_count(look, len(points)))
@@ -213,10 +213,10 @@ def broken_constraints_text(spec: StudySpec, *scores: TrialScore) -> str:
     return broken and escape_dollars(f"breaks {broken}")
 
 
-def _plot_baseline_mark(axes: Axes, baseline: Candidate, at: MetricPair) -> None:
+def _plot_baseline_mark(axes: Axes, baseline: Candidate, at: MetricValuePair) -> None:
     """Mark the baseline, hollow where it breaks a limit."""
     is_broken = baseline.score.total_violation > 0
-    mark: MarkStyle = {**BASELINE_MARK, **HOLLOW_MARK} if is_broken else BASELINE_MARK
+    mark: MarkStyle = {**BASELINE_MARK, **BREAKS_CONSTRAINT_MARK} if is_broken else BASELINE_MARK
     axes.scatter(*[[x] for x in at], label=f"baseline{', breaks a limit' * is_broken}", **mark, zorder=5)
 
 
@@ -240,7 +240,7 @@ def _plot_fresh_seed_means(
         is_baseline, is_front = arm.label == "baseline", arm.trial_number in (on_front or ())
         colour = BLACK if is_baseline else BLUE if on_front is None else ORANGE if is_front else GREY
         mark: MarkStyle = BASELINE_MARK if is_baseline else {**COMPLETE_MARK, "color": colour}
-        mark = {**mark, **(HOLLOW_MARK if arm.trial_number in broken else {}), "zorder": 5}
+        mark = {**mark, **(BREAKS_CONSTRAINT_MARK if arm.trial_number in broken else {}), "zorder": 5}
         axes.errorbar(
             x.mean, y.mean, xerr=x.standard_deviation, yerr=y.standard_deviation, color=colour, elinewidth=1.3
         )
@@ -255,7 +255,7 @@ def _plot_fresh_seed_means(
         _plot_front_line(spec, axes, line, names[0])
     plot_constraint_lines(spec, axes, names)
     axes.margins(0.25)
-    axes.set_title(f"{formatting.rerun_seeds_text(spec)}, {split}", loc="left")
+    axes.set_title(f"{formatting.fresh_seeds_text(spec)}, {split}", loc="left")
     label_metric_axes(spec, axes, names)
     return axes, points
 
@@ -282,7 +282,7 @@ def plot_constraint_lines(spec: StudySpec, axes: Axes, names: Sequence[str]) -> 
             line(constraint.limit, label=label, color=VERMILLION, linewidth=1.2, linestyle=":")
 
 
-def _metric_pair_title(names: tuple[str, str], told: Sequence[tuple[str, float, float]], where: str) -> str:
+def _trade_off_title(names: tuple[str, str], told: Sequence[tuple[str, float, float]], where: str) -> str:
     """Return both metrics, across and up, of some configurations, and where they are from."""
     across, up = names
     texts = [
@@ -313,7 +313,7 @@ def plot_front(results: Results) -> Figure | None:
         return None
     names = results.spec.objective.metrics[1], results.spec.objective.metrics[0]
     found = results.scored_candidates
-    searched = _search_metric_pairs(results, *names, results.ranked_all)
+    searched = _search_metric_values(results, *names, results.ranked_all)
     if not searched:
         return None
     is_fresh = any(score is candidate.confirmed_score for candidate, score in found)
@@ -336,7 +336,7 @@ def plot_front(results: Results) -> Figure | None:
     return figure
 
 
-def _plot_front_line(spec: StudySpec, axes: Axes, line: Sequence[MetricPair], across: str) -> None:
+def _plot_front_line(spec: StudySpec, axes: Axes, line: Sequence[MetricValuePair], across: str) -> None:
     """Join the front of two metrics by steps."""
     if len(set(line)) > 1:
         steps: Literal["post", "pre"] = "post" if spec.direction(across) == "min" else "pre"

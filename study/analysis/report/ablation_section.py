@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from study.analysis.report.page_formats import (
-    Block,
+    PageBlock,
     PageSection,
     TableBlock,
     command_as_code,
@@ -36,7 +36,7 @@ def ablation_section(results: Results) -> PageSection | None:
         return None
     frame = ablation_frame_from_dicts(ablation_to_dicts(by_metric))
     found = ablation_result_sentences(results, ablation, by_metric[results.spec.metric])
-    blocks: list[Block] = [" ".join(found), TableBlock(ablation_table(frame))]
+    blocks: list[PageBlock] = [" ".join(found), TableBlock(ablation_table(frame))]
     notes = (ablation_notes(frame), _ablation_method_sentences(results, ablation))
     return PageSection(ABLATION_TITLE, [*blocks, *(" ".join(sentences) for sentences in notes)])
 
@@ -58,10 +58,10 @@ def ablation_result_sentences(results: Results, ablation: Ablation, effects: Seq
     if len(ablation.steps) == 1:
         yield f"Baseline and {best} differ in this one step, which is the whole gain."
         return
-    yield from _clear_steps_text(name, effects, "path", "step by step")
-    yield from _clear_steps_text(name, effects, "adding", "added to the baseline")
-    yield from _clear_steps_text(name, effects, "removing", f"in {best}")
-    if interacting := _effects_of_part(effects, "interaction", is_clear=True):
+    yield from _clear_step_sentences(name, effects, "path", "step by step")
+    yield from _clear_step_sentences(name, effects, "adding", "added to the baseline")
+    yield from _clear_step_sentences(name, effects, "removing", f"in {best}")
+    if interacting := _effects_of_kind(effects, "interaction", is_clear=True):
         amounts = (f"{effect.label} by {_effect_with_interval(name, effect)}" for effect in interacting)
         listed = formatting.join_with_and(amounts)
         yield f"What a step is worth depends on the others, beyond the spread over seeds: {listed}."
@@ -69,16 +69,16 @@ def ablation_result_sentences(results: Results, ablation: Ablation, effects: Seq
         yield "No interaction is beyond the spread over seeds."
 
 
-def _clear_steps_text(name: str, effects: Sequence[AblationEffect], part: EffectKind, words: str) -> Iterator[str]:
+def _clear_step_sentences(name: str, effects: Sequence[AblationEffect], part: EffectKind, words: str) -> Iterator[str]:
     """Yield which steps of a part are beyond the spread over seeds."""
-    if clear := _effects_of_part(effects, part, is_clear=True):
+    if clear := _effects_of_kind(effects, part, is_clear=True):
         amounts = (f"{', '.join(effect.keys)} by {_effect_with_interval(name, effect)}" for effect in clear)
         yield f"Beyond the spread over seeds, {words}: {formatting.join_with_and(amounts)}."
-    elif _effects_of_part(effects, part, is_clear=False):
+    elif _effects_of_kind(effects, part, is_clear=False):
         yield f"No step is beyond the spread over seeds, {words}."
 
 
-def _effects_of_part(effects: Sequence[AblationEffect], part: EffectKind, is_clear: bool) -> list[AblationEffect]:
+def _effects_of_kind(effects: Sequence[AblationEffect], part: EffectKind, is_clear: bool) -> list[AblationEffect]:
     of_part = (effect for effect in effects if effect.kind == part)
     return [effect for effect in of_part if effect.difference and effect.difference.is_clear is is_clear]
 

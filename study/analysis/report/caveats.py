@@ -21,7 +21,7 @@ from study.text import pluralise
 ALIGNED_METRIC, CONFLICTING_METRIC = "val/aligned_accuracy", "val/conflicting_accuracy"
 CONFLICTING_ERROR_METRIC = f"{CONFLICTING_METRIC}_standard_error"
 
-MIN_BLIND_ERROR = 0.1
+MIN_ERROR_HIDING_GAIN = 0.1
 """Smallest standard error of the accuracy on conflicting samples that may hide a gain of 20 points."""
 
 
@@ -60,7 +60,7 @@ def find_gain_hidden_in_validation(spec: StudySpec, baseline: Arm, best: Arm) ->
     aligned, conflicting, error = (
         baseline.metric_statistics(name) for name in (ALIGNED_METRIC, CONFLICTING_METRIC, CONFLICTING_ERROR_METRIC)
     )
-    if aligned is None or (conflicting is not None and (error is None or error.mean < MIN_BLIND_ERROR)):
+    if aligned is None or (conflicting is not None and (error is None or error.mean < MIN_ERROR_HIDING_GAIN)):
         return None
     return GainHiddenInValidation(error.mean if conflicting is not None and error is not None else None)
 
@@ -136,7 +136,7 @@ def _missing_interval_statements(results: Results, arm: Arm) -> Iterator[NoInter
                 yield NoIntervalOfValue(name, why)
 
 
-NO_ALIGNED_SAMPLES = (
+UNKNOWN_ALIGNMENT_TEXT = (
     "No sample counts as agreeing or conflicting with the bias: the training samples do not show a bias class of its "
     "own for each class. data.aligned can name them."
 )
@@ -146,7 +146,7 @@ def _unknown_alignment_statements(results: Results) -> Iterator[FixedRemark]:
     """Yield where it is open which samples agree with the bias."""
     spec, groups = results.spec, results.record.group_sample_counts
     if "aligned" in spec.base["data"] and len(groups.biases) > 1 and groups.aligned is None:
-        yield FixedRemark(NO_ALIGNED_SAMPLES)
+        yield FixedRemark(UNKNOWN_ALIGNMENT_TEXT)
 
 
 def caveat_statements(results: Results) -> Iterator[Statement]:

@@ -183,7 +183,7 @@ class IncumbentKeptByMargin(Statement):
         )
         where = f" by a split of {self.samples} samples" if self.samples else ""
         where += f", {self.conflicting} of which conflict with the bias" if self.conflicting is not None else ""
-        of = "" if self.lead.is_split_error else " over seeds, as that of the split's samples is not known"
+        of = "" if self.lead.includes_split_error else " over seeds, as that of the split's samples is not known"
         end = "the paper's values stay" if self.is_papers else f"{who} stays"
         if self.chosen.trial_number != self.incumbent.trial_number:
             end = f"{self.chosen.label_in_sentence} is beyond its own and is taken"
@@ -297,7 +297,7 @@ class RulePickValues(Statement):
         tested = f", and {spec.test_metric} {formatting.format_arm_mean(self.arm, spec.test_metric)}"
         test = tested if self.arm.metric_statistics(spec.test_metric) else ""
         value = _value_with_seeds_text(self.arm)
-        return f"As a rule's pick it ran on {formatting.rerun_seeds_text(spec)}, too: {value}{test}."
+        return f"As a rule's pick it ran on {formatting.fresh_seeds_text(spec)}, too: {value}{test}."
 
 
 def _rule_pick_statements(results: Results, best: Arm) -> Iterator[RulePickValues]:

@@ -29,7 +29,7 @@ FIGURE_CAPTIONS = {
 RINGS_TEXT = "Each ring is one {}. The tick is the mean, the line one sample standard deviation to each side."
 
 
-ONE_VALUE_OF_FOLDS_TEXT = (
+JOINED_FOLDS_TEXT = (
     "On validation the diamond is the value over the samples of all folds together, as in every table, and the line "
     "its standard error. On test each ring is one fold's model, on a seed of its own, the tick the mean, the line one "
     "sample standard deviation to each side."
@@ -46,7 +46,7 @@ def figure_caption(name: str, results: Results) -> str:
         "of_folds": "",
         "rungs": _rungs_text(results.spec),
         "tick": RINGS_TEXT.format("seed"),
-        "fitted": f" {fit_count_text(results.spec)}." if results.reference_as_result else "",
+        "fitted": f" {reference_fit_count_text(results.spec)}." if results.reference_as_result else "",
     }
     if not results.reference_as_result and results.best_reference and results.spec.final_seeds is None:
         given["fitted"] = f" {sentence_case(results.best_reference.name_in_sentence)} has no seeds."
@@ -56,7 +56,7 @@ def figure_caption(name: str, results: Results) -> str:
         given["tick"] += " The diamond is the model, the ensemble of their networks."
     if results.spec.folds and results.spec.final_seeds is None:
         are_joined = any(arm.joined_folds for arm in results.fresh_seed_arms)
-        given["tick"] = ONE_VALUE_OF_FOLDS_TEXT if are_joined else RINGS_TEXT.format("fold")
+        given["tick"] = JOINED_FOLDS_TEXT if are_joined else RINGS_TEXT.format("fold")
         if results.spec.search.folds != "each":
             given["of_folds"] = " Each trial is measured on one fold, so part of what sets them apart is the fold."
     if name == "trade_off":
@@ -70,7 +70,7 @@ def _trade_off_caption_words(results: Results) -> dict[str, str]:
     """Return what the caption of the trade-off says of this one: of a second panel, and of the line in the first."""
     searched, fresh = trade_off_configurations(results)
     reference = None if reference_in_trade_off(results) else results.reference_as_result
-    where = formatting.rerun_seeds_text(results.spec)
+    where = formatting.fresh_seeds_text(results.spec)
     aside = ", the baseline left aside" if results.baseline else ""
     return {
         "left": "First panel: each" if searched and fresh else "Each",
@@ -85,7 +85,7 @@ def _trade_off_caption_words(results: Results) -> dict[str, str]:
 def _front_caption_words(results: Results) -> dict[str, str]:
     """Return what the caption of the front says of this one."""
     fresh = any(score is candidate.confirmed_score for candidate, score in results.scored_candidates)
-    right = f" The others: those that ran on {formatting.rerun_seeds_text(results.spec)}, mean ± sample standard "
+    right = f" The others: those that ran on {formatting.fresh_seeds_text(results.spec)}, mean ± sample standard "
     right += "deviation over these; what is grey is not on the front."
     chosen = "what leads the search" if results.reference_as_result else "what was chosen"
     chosen = f"{chosen} of the front: {results.spec.objective.front_choice_text}"
@@ -107,6 +107,6 @@ def _rungs_text(spec: StudySpec) -> str:
     return " Dotted lines are the epochs at which trials are compared and the worse ones pruned."
 
 
-def fit_count_text(spec: StudySpec) -> str:
+def reference_fit_count_text(spec: StudySpec) -> str:
     """Return how often a reference was fitted, as a sentence without its full stop."""
     return f"What needs no search was fitted once{' on each fold' if spec.folds else ''}"

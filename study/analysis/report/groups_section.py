@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from study.analysis.report.page_formats import Block, PageSection, TableBlock
+from study.analysis.report.page_formats import PageBlock, PageSection, TableBlock
 from study.analysis.statistics import formatting
 from study.analysis.statistics.debiasing_metrics import (
     group_counts_of_arm,
@@ -19,7 +19,7 @@ from study.ranking import Results
 from study.ranking.arms import Arm
 from study.ranking.final_model import final_model_arm
 
-GRID_NOTE = (
+GROUP_GRID_NOTE = (
     f"In brackets are groups of fewer than {MIN_SHOWN_GROUP_SAMPLES} samples, too few to judge. The metric "
     "group_Y_S_accuracy is of row Y and column S, counted from 0."
 )
@@ -30,30 +30,30 @@ def groups_section(results: Results) -> PageSection | None:
 
     Both where the groups that conflict with the bias are too small on test alone. None where groups are not counted.
     """
-    grids = _known_grids(results, "test", "val")
-    blocks = _with_notes(grids if _shows_both_splits(results) else grids[:1])
-    blocks = blocks or list(_why_no_grid(results))
+    grids = _group_grids_of_splits(results, "test", "val")
+    blocks = _grids_with_notes(grids if _are_both_splits_shown(results) else grids[:1])
+    blocks = blocks or list(_too_many_groups_sentences(results))
     return PageSection("Groups", blocks) if blocks else None
 
 
-def _known_grids(results: Results, *splits: str) -> list[tuple[TableBlock, str]]:
+def _group_grids_of_splits(results: Results, *splits: str) -> list[tuple[TableBlock, str]]:
     """Return the grids of the splits that have one, each with what it shows."""
-    return [grid for split in splits if (grid := _grid_of_split(results, split))]
+    return [grid for split in splits if (grid := _group_grid_of_split(results, split))]
 
 
-def _with_notes(grids: Sequence[tuple[TableBlock, str]]) -> list[Block]:
+def _grids_with_notes(grids: Sequence[tuple[TableBlock, str]]) -> list[PageBlock]:
     """Return each grid with its note, the last with what is true of all."""
-    blocks: list[Block] = []
+    blocks: list[PageBlock] = []
     for place, (grid, note) in enumerate(grids, 1):
-        blocks += [grid, f"{note} {GRID_NOTE}" if place == len(grids) else note]
+        blocks += [grid, f"{note} {GROUP_GRID_NOTE}" if place == len(grids) else note]
     return blocks
 
 
-def _shows_both_splits(results: Results) -> bool:
+def _are_both_splits_shown(results: Results) -> bool:
     return any(worst_group_on_validation_if_test_small(results.record, arm) for arm in _grid_arms(results)[-1:])
 
 
-def _why_no_grid(results: Results) -> Iterator[str]:
+def _too_many_groups_sentences(results: Results) -> Iterator[str]:
     """Yield that there are too many groups for a grid, and which metrics take them together."""
     names, cells = results.record.group_sample_counts, results.record.group_sample_counts.cells
     split = next((split for split in ("test", "val") if split in cells), None)
@@ -73,7 +73,7 @@ def _why_no_grid(results: Results) -> Iterator[str]:
     )
 
 
-def _grid_of_split(results: Results, split: str) -> tuple[TableBlock, str] | None:
+def _group_grid_of_split(results: Results, split: str) -> tuple[TableBlock, str] | None:
     """Return the grid of a split and what it shows; None where no group has a metric of its own."""
     counts = [
         (arm, found)
@@ -85,9 +85,10 @@ def _grid_of_split(results: Results, split: str) -> tuple[TableBlock, str] | Non
     names, (arm, result) = results.record.group_sample_counts, counts[-1]
     biases = [group_names.class_name(names.biases, place) for place in range(len(result.samples[0]))]
     rows = [
-        [_cell_text([of for _, of in counts], (y, s)) for s in range(len(biases))] for y in range(len(result.samples))
+        [_accuracies_text([of for _, of in counts], (y, s)) for s in range(len(biases))]
+        for y in range(len(result.samples))
     ]
-    shares = [[_share_right_if_large(result, (y, s)) for s in range(len(biases))] for y in range(len(result.samples))]
+    shares = [[_accuracy_if_large(result, (y, s)) for s in range(len(biases))] for y in range(len(result.samples))]
     frame = pd.DataFrame(rows, columns=biases)
     frame.insert(0, "class ↓ bias class →", [group_names.class_name(names.classes, y) for y in range(len(rows))])
     which = f", {' → '.join(arm.label_in_sentence for arm, _ in counts)}" if len(counts) > 1 else ""
@@ -105,7 +106,7 @@ def _folds_text(arms: Sequence[Arm], split: str) -> str:
     return ", of the samples of all folds together" * (split == "val" and any(arm.joined_folds for arm in arms))
 
 
-def _cell_text(counts: Sequence[GroupCounts], cell: tuple[int, int]) -> str:
+def _accuracies_text(counts: Sequence[GroupCounts], cell: tuple[int, int]) -> str:
     known = [of.by_cell[cell] for of in counts if cell in of.by_cell]
     if not known:
         return formatting.MISSING_TEXT
@@ -118,7 +119,7 @@ def _cell_text(counts: Sequence[GroupCounts], cell: tuple[int, int]) -> str:
     return f"({text})" if known[-1][1] < MIN_SHOWN_GROUP_SAMPLES else text
 
 
-def _share_right_if_large(counts: GroupCounts, cell: tuple[int, int]) -> float | None:
+def _accuracy_if_large(counts: GroupCounts, cell: tuple[int, int]) -> float | None:
     right, samples = counts.by_cell.get(cell, (0.0, 0))
     return right / samples if samples >= MIN_SHOWN_GROUP_SAMPLES else None
 
@@ -132,7 +133,7 @@ def _grid_arms(results: Results) -> list[Arm]:
     return [arm for arm in (*results.baseline_and_result_arms, final_model_arm(results)) if arm]
 
 
-def group_blocks_below_summary(results: Results) -> Iterator[Block]:
+def group_blocks_below_summary(results: Results) -> Iterator[PageBlock]:
     """Yield what stands on groups below the summary; nothing without bias labels."""
     record, compared = results.record, _compared_arms(results)
     names = [
@@ -142,8 +143,8 @@ def group_blocks_below_summary(results: Results) -> Iterator[Block]:
         if any(arm.metric_statistics(f"{split}/{name}") for arm in compared)
     ]
     splits = list(dict.fromkeys(name.split("/")[0] for name in names))
-    if len(splits) > 1 and not _shows_both_splits(results):
-        yield from _with_notes(_known_grids(results, "val"))
+    if len(splits) > 1 and not _are_both_splits_shown(results):
+        yield from _grids_with_notes(_group_grids_of_splits(results, "val"))
     by_sentence: dict[str, list[str]] = {}
     for split in splits:
         if cells := record.group_sample_counts.cells.get(split):

@@ -29,11 +29,11 @@ class TableBlock:
     """A frame of text; columns of numbers are aligned to the right in HTML.
 
     Attributes:
-        shares: of each cell, row by row, how much of it a bar fills in HTML, 0 to 1; None: it has no bar.
+        bar_shares: of each cell, row by row, how much of it a bar fills in HTML, 0 to 1; None: it has no bar.
     """
 
     frame: "pd.DataFrame"
-    shares: Sequence[Sequence[float | None]] = ()
+    bar_shares: Sequence[Sequence[float | None]] = ()
 
     @cached_property
     def header(self) -> list[str]:
@@ -44,7 +44,7 @@ class TableBlock:
         return [[str(cell) for cell in row] for row in self.frame.itertuples(index=False)]
 
     @cached_property
-    def numeric(self) -> list[bool]:
+    def are_columns_numeric(self) -> list[bool]:
         """Whether each column holds numbers, which no word after a comma follows."""
         columns = list(zip(*self.rows, strict=True)) or [()] * len(self.header)
         return [all(re.match(r"[+-]?\d(?!.*, [a-z])|-$", cell) for cell in column) for column in columns]
@@ -58,7 +58,7 @@ class FigureBlock:
     caption: str
 
 
-Block = str | list[str] | TableBlock | FigureBlock
+PageBlock = str | list[str] | TableBlock | FigureBlock
 """A paragraph, a list of sentences, a table or a figure."""
 
 
@@ -67,7 +67,7 @@ class PageSection:
     """Blocks under a heading; a `folded` section is closed at first in HTML."""
 
     title: str
-    blocks: Sequence[Block]
+    blocks: Sequence[PageBlock]
     folded: bool = False
 
 
@@ -124,7 +124,7 @@ def page_to_markdown(page: ReportPage) -> str:
 def frame_to_markdown(frame: "pd.DataFrame") -> str:
     """Render a frame of text as a Markdown table."""
     table = TableBlock(frame)
-    return rows_as_markdown(table.header, table.rows, table.numeric)
+    return rows_as_markdown(table.header, table.rows, table.are_columns_numeric)
 
 
 def _sentences_to_markdown(text: str) -> str:
@@ -132,7 +132,7 @@ def _sentences_to_markdown(text: str) -> str:
     return re.sub(r"\\`(.+?)\\`", lambda code: re.sub(r"\\(.)", r"\1", code[0]), escape_markdown(text))
 
 
-def _block_to_markdown(block: Block) -> str:
+def _block_to_markdown(block: PageBlock) -> str:
     match block:
         case str():
             return _sentences_to_markdown(block)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from study.analysis.report.page_formats import FigureBlock, PageSection, TableBlock, command_as_code
 from study.analysis.statistics import formatting
-from study.analysis.statistics.next_step import MIN_SHARE_OF_GAIN
+from study.analysis.statistics.next_step import MIN_RELEVANT_SHARE_OF_GAIN
 from study.analysis.statistics.trials_frame import param_key_columns, trial_label, trial_param_text
 from study.ranking import Candidate, Results
 from study.ranking.arms import Arm, arm_of_candidate
@@ -21,7 +21,7 @@ from study.text import pluralise, sentence_case, study_command
 if TYPE_CHECKING:
     import pandas as pd
 
-JudgedCandidate = tuple[Candidate, TrialScore]
+CandidateAndScore = tuple[Candidate, TrialScore]
 """A configuration, and what it was judged by."""
 
 
@@ -37,8 +37,8 @@ class ConfigurationsOnFront(Statement):
     """
 
     spec: StudySpec
-    front: Sequence[JudgedCandidate]
-    chosen: JudgedCandidate
+    front: Sequence[CandidateAndScore]
+    chosen: CandidateAndScore
     judged: int
     broken: int
     is_first: bool
@@ -52,7 +52,7 @@ class ConfigurationsOnFront(Statement):
     def __str__(self) -> str:
         spec = self.spec
         chosen = _configuration_name(self.chosen[0])
-        where = _judged_by_text(self.spec, self.front, self.judged)
+        where = _judged_configurations_text(self.spec, self.front, self.judged)
         if self.verdict == "none keeps the limits":
             limits = " and ".join(map(str, spec.objective.constraints))
             missed = spec.objective.broken_constraints_text(self.chosen[1])
@@ -85,7 +85,7 @@ class ChosenFromFront(Statement):
     """
 
     spec: StudySpec
-    chosen: JudgedCandidate
+    chosen: CandidateAndScore
     is_result: bool
 
     def __str__(self) -> str:
@@ -116,19 +116,19 @@ class FrontGainsOverBaseline(Statement):
         if not self.is_chosen:
             choice = self.best.spec.objective.front_choice_text
             head = f"Of the search {self.best.label} has {choice}; against the baseline"
-        is_doubted = any(self._is_doubted(name, gain) for name, gain in self.gains.items())
+        is_doubted = any(self._is_gain_doubted(name, gain) for name, gain in self.gains.items())
         though = f", though this does not say that {self.best.label} has learned the class" * is_doubted
-        told, on_test = f"{head}: {self._changes('val')}{though}.", self._changes("test")
+        told, on_test = f"{head}: {self._gains_text('val')}{though}.", self._gains_text("test")
         return f"{told} On the test split, which was not used to choose: {on_test}." if on_test else told
 
-    def _changes(self, split: Literal["val", "test"]) -> str:
+    def _gains_text(self, split: Literal["val", "test"]) -> str:
         """Return the differences on a split; empty without any."""
         found = {name: gain for name, gain in self.gains.items() if name.split("/")[0] == split}
-        return "; ".join(self._change(name, gain) for name, gain in found.items())
+        return "; ".join(self._gain_text(name, gain) for name, gain in found.items())
 
-    def _change(self, name: str, gain: Difference) -> str:
+    def _gain_text(self, name: str, gain: Difference) -> str:
         means = " against ".join(formatting.format_arm_mean(arm, name) for arm in (self.best, self.baseline))
-        if self._is_doubted(name, gain):
+        if self._is_gain_doubted(name, gain):
             return f"{name} {means}"
         over, is_better = self.best.interval_over_text(name), self._is_better(name, gain)
         return f"{name} {means}, {formatting.difference_with_verdict(name, gain, is_better, over)}"
@@ -136,11 +136,11 @@ class FrontGainsOverBaseline(Statement):
     def _is_better(self, name: str, gain: Difference) -> bool:
         return (gain.value < 0) == (self.best.spec.direction(name) == "min")
 
-    def _is_doubted(self, name: str, gain: Difference) -> bool:
+    def _is_gain_doubted(self, name: str, gain: Difference) -> bool:
         return self.is_guess and bool(gain.is_clear) and self._is_better(name, gain)
 
 
-MAX_SHARE_OF_COST = 0.5
+MAX_ALTERNATIVE_COST_SHARE = 0.5
 """Share of what the chosen one has of a metric that is to be low, up to which another of the front is pointed out."""
 
 
@@ -176,7 +176,8 @@ def _cheaper_alternative_statements(results: Results) -> Iterator[CheaperAlterna
     """Yield the one of the front with the least of a metric, where the chosen one's seeds allow to say so.
 
     The interval of the difference in the first metric, which allows for the choice of the best, holds zero and reaches
-    less far than `MIN_SHARE_OF_GAIN` of the gain over the baseline; and the other metric is less beyond its interval.
+    less far than `MIN_RELEVANT_SHARE_OF_GAIN` of the gain over the baseline; and the other metric is less beyond its
+    interval.
     """
     spec, (baseline, chosen) = results.spec, results.baseline_and_best_arms
     gain = chosen.difference_to(baseline, spec.metric) if chosen and baseline else None
@@ -189,13 +190,13 @@ def _cheaper_alternative_statements(results: Results) -> Iterator[CheaperAlterna
         if (gap := chosen.difference_to(other, spec.metric))
         and gap.interval
         and gap.is_clear is False
-        and max(map(abs, gap.interval)) < MIN_SHARE_OF_GAIN * abs(gain.value)
+        and max(map(abs, gap.interval)) < MIN_RELEVANT_SHARE_OF_GAIN * abs(gain.value)
     }
     for cost in (name for name in spec.objective.metrics[1:] if spec.direction(name) == "min"):
         most, found = chosen.metric_statistics(cost), list[tuple[float, Arm]]()
         for other in (each for each in others if each.trial_number in near):
             less, saved = other.metric_statistics(cost), chosen.difference_to(other, cost)
-            if most and less and saved and saved.is_clear and 0 <= less.mean <= MAX_SHARE_OF_COST * most.mean:
+            if most and less and saved and saved.is_clear and 0 <= less.mean <= MAX_ALTERNATIVE_COST_SHARE * most.mean:
                 found.append((less.mean, other))
         if found:
             _, other = min(found, key=lambda pair: pair[0])
@@ -225,7 +226,7 @@ def front_statements(results: Results, is_guess: bool = False) -> Iterator[State
     baseline, of_search = results.baseline_and_best_arms
     gained: list[Statement] = []
     if baseline and of_search:
-        names = [*spec.objective.metrics, *_study_metrics_on_test(spec)]
+        names = [*spec.objective.metrics, *_test_metric_names(spec)]
         if gains := {name: gain for name in names if (gain := of_search.difference_to(baseline, name))}:
             gained = [FrontGainsOverBaseline(baseline, of_search, gains, best.trial.stage != "baseline", is_guess)]
     if on_front.verdict == "several points":
@@ -236,14 +237,14 @@ def front_statements(results: Results, is_guess: bool = False) -> Iterator[State
         yield from [on_front, *gained]
 
 
-def _judged_by_text(spec: StudySpec, front: Sequence[JudgedCandidate], judged: int) -> str:
+def _judged_configurations_text(spec: StudySpec, front: Sequence[CandidateAndScore], judged: int) -> str:
     """Return which configurations were judged, by which seeds."""
     candidate, score = front[0]
     number = pluralise(judged, "configuration")
     if score is candidate.confirmed_score:
         by = f"mean over {formatting.arm_folds_and_seeds_text(arm_of_candidate(spec, candidate), spec.metric)}"
         by = "samples of all folds together" if candidate.joined_folds else by
-        return f"the {number} that ran on {formatting.rerun_seeds_text(spec)}, by the {by},"
+        return f"the {number} that ran on {formatting.fresh_seeds_text(spec)}, by the {by},"
     return f"the {number} of the search, on {formatting.seeds_text(spec.seeds)},"
 
 
@@ -276,12 +277,12 @@ def front_table(results: Results) -> "pd.DataFrame":
     front = results.front
     keys = param_key_columns(results.spec, results.record.trials.values())
     best = None if results.reference_as_result else results.best
-    again = f"on {formatting.rerun_seeds_text(results.spec)}"
+    again = f"on {formatting.fresh_seeds_text(results.spec)}"
     where = again if front and front[0][1] is front[0][0].confirmed_score else "in the search"
     rows = []
     read = _candidates_read_on_test(results.spec, front)
     arms = [arm_of_candidate(results.spec, candidate) for candidate, _ in front]
-    tests = [name for name in _study_metrics_on_test(results.spec) if any(arm.metric_statistics(name) for arm in arms)]
+    tests = [name for name in _test_metric_names(results.spec) if any(arm.metric_statistics(name) for arm in arms)]
     where_read = f" {again}" if all(each.confirm_statistics for each in read) else ""
     for (candidate, score), tested in zip(front, arms, strict=True):
         judged = _judged_arm(results.spec, candidate, score)
@@ -320,7 +321,7 @@ def front_table_note(results: Results) -> str:
         note.append(several if front[1:] else "Not every metric of it was read on test.")
     if read < len(front) and (top := _smallest_top_with_whole_front(results)):
         command = command_as_code(f"study confirm {spec.name} --top {top}")
-        note.append(f"{command} runs them on {formatting.rerun_seeds_text(spec)}.")
+        note.append(f"{command} runs them on {formatting.fresh_seeds_text(spec)}.")
     if front[1:]:
         one, whole = "--trial N -o best.yaml", f"--pareto {','.join(spec.objective.metrics)} -o front.yaml"
         commands = [command_as_code(f"study export {spec.name} {options}") for options in (one, whole)]
@@ -335,14 +336,14 @@ def _smallest_top_with_whole_front(results: Results) -> int | None:
     return len(on_front) if any(not candidate.confirm_trials for candidate in on_front) else None
 
 
-def _why_left_front(results: Results, front: list[JudgedCandidate]) -> Iterator[str]:
+def _why_left_front(results: Results, front: list[CandidateAndScore]) -> Iterator[str]:
     """Yield which configurations were on the front of the search and are not on that of the fresh seeds, and why."""
     same, on_it = results.ranked_all, {candidate.trial.number for candidate, _ in front}
     if not front or front[0][1] is not front[0][0].confirmed_score:
         return
     before = [same[place] for place in objective.front_positions([candidate.score for candidate in same])]
     gone = [candidate for candidate in before if candidate.trial.number not in on_it]
-    again = formatting.rerun_seeds_text(results.spec)
+    again = formatting.fresh_seeds_text(results.spec)
     fell = [_configuration_name(each) for each in gone if each.confirmed_score]
     if fell:
         yield f"On the front of the search, and beaten on {again}: {formatting.join_with_and(fell)}."
@@ -350,12 +351,12 @@ def _why_left_front(results: Results, front: list[JudgedCandidate]) -> Iterator[
         yield f"On the front of the search, and not run on {again}: {formatting.join_with_and(never)}."
 
 
-def _study_metrics_on_test(spec: StudySpec) -> list[str]:
+def _test_metric_names(spec: StudySpec) -> list[str]:
     return [f"test/{name.split('/')[1]}" for name in spec.objective.metrics]
 
 
-def _candidates_read_on_test(spec: StudySpec, front: list[JudgedCandidate]) -> list[Candidate]:
+def _candidates_read_on_test(spec: StudySpec, front: list[CandidateAndScore]) -> list[Candidate]:
     """Return the configurations of which every metric was read on test."""
-    names = _study_metrics_on_test(spec)
+    names = _test_metric_names(spec)
     arms = [(candidate, arm_of_candidate(spec, candidate)) for candidate, _ in front]
     return [candidate for candidate, arm in arms if all(arm.metric_statistics(name) for name in names)]

@@ -77,7 +77,7 @@ class ReferenceIsResult(Statement):
         if spec.objective.has_several_metrics:
             return f"{head}. It is no worse than {self.arm.label_in_sentence} in any metric, and better in one."
         if lead is None or lead.standard_error is None:
-            return f"{'; '.join([head, *map(self._against, self.arms)])}."
+            return f"{'; '.join([head, *map(self._comparison_text, self.arms)])}."
         gain, margin = (
             formatting.format_difference(spec.metric, of, signed=False)
             for of in (lead.gain, self.margin * lead.standard_error)
@@ -92,7 +92,7 @@ class ReferenceIsResult(Statement):
         difference = arm.difference_to(arm_of_candidate(arm.spec, self.reference), arm.spec.metric)
         return difference.is_clear if difference else None
 
-    def _against(self, arm: Arm) -> str:
+    def _comparison_text(self, arm: Arm) -> str:
         spec, name, who = arm.spec, arm.spec.metric, arm.label_in_sentence
         own, value = arm.metric_statistics(name), self.reference.metrics[name]
         assert own

@@ -8,7 +8,7 @@ import pandas as pd
 from study.analysis.figures.missing_figures import why_search_figures_missing
 from study.analysis.report.ablation_section import ablation_section
 from study.analysis.report.caveats import caveat_statements
-from study.analysis.report.figure_captions import FIGURE_CAPTIONS, figure_caption, fit_count_text
+from study.analysis.report.figure_captions import FIGURE_CAPTIONS, figure_caption, reference_fit_count_text
 from study.analysis.report.groups_section import group_blocks_below_summary, groups_section
 from study.analysis.report.page_formats import FigureBlock, PageSection, ReportPage, TableBlock, command_as_code
 from study.analysis.report.pareto_front_section import pareto_front_section
@@ -40,7 +40,7 @@ def _metric_meanings(spec: StudySpec) -> Iterator[str]:
             yield f"{name}: {metric.description}{' Smaller is better.' * (metric.better == 'min')}"
 
 
-def summary_note(results: Results) -> str:
+def summary_table_note(results: Results) -> str:
     """Return a sentence each on the spread, the seeds, and the interval where there is one."""
     spec = results.spec
     at_epoch = chosen_epoch_text(spec.objective)
@@ -55,7 +55,7 @@ def summary_note(results: Results) -> str:
     if any(arm.joined_folds for arm in (baseline, best) if arm):
         note += " On validation it is the value over the samples of all folds together, which has no deviation."
     if results.reference_as_result:
-        note += f" {fit_count_text(spec)}: no spread over seeds is known of it."
+        note += f" {reference_fit_count_text(spec)}: no spread over seeds is known of it."
     elif best and (baseline or best.n_candidates > 1):
         note += f" {_choosing_seeds_sentence(spec, best)}"
     if best and baseline:
@@ -93,12 +93,12 @@ def _interval_method_note(gains: Sequence[Difference]) -> str:
     return f"{method}, widened because the best was chosen among {chosen} by the same trials."
 
 
-BESIDE_BASELINE_NOTE = (
+FINAL_TRAININGS_NOTE = (
     "Both were trained finally. Differences are by seed, over the seeds that both have, with their 95% interval."
 )
 
 
-FOLDED_TITLES = {"How sure": "how sure that is", "Search": "how the search went", "Cost": "what it cost"}
+FOLDED_PARTS = {"How sure": "how sure that is", "Search": "how the search went", "Cost": "what it cost"}
 """Parts of the lead that the page folds: the first screen says what came out, what accuracy it cost and what to do."""
 
 
@@ -123,7 +123,7 @@ def build_report_page(
     beneath = report_tables.other_epochs_table(results)
     tables = [table for table in (with_references, first, beneath) if table is first or len(table)]
     listed = "Configurations" if results.references_above_best else "Best configurations"
-    notes = [*_metric_meanings(results.spec), summary_note(results), *group_blocks_below_summary(results)]
+    notes = [*_metric_meanings(results.spec), summary_table_note(results), *group_blocks_below_summary(results)]
     beneath_configurations = [*filter(None, (report_tables.broken_constraints_note(results), _ranking_note(results)))]
     open_points = list(map(str, caveat_statements(results)))
     has_result = results.final_training_arm is not None or any(results.baseline_and_best_arms)
@@ -145,7 +145,7 @@ def build_report_page(
     parts = [(title, [*map(_statement_with_code, said)]) for title, said in report_lead_statements(results).items()]
     if beside is not None and parts:
         parts[0][1].extend(_final_training_gain_sentence(beside))
-    return ReportPage(f"Study {results.spec.name}", parts, [section for section in sections if section], FOLDED_TITLES)
+    return ReportPage(f"Study {results.spec.name}", parts, [section for section in sections if section], FOLDED_PARTS)
 
 
 def _statement_with_code(statement: Statement) -> str:
@@ -167,7 +167,7 @@ def _final_trainings_sections(beside: Sequence[ComparedStudy]) -> tuple[PageSect
     table = comparison_table(beside)
     is_setting = table.iloc[:, 0].isin({key for one in beside for key in one.settings})
     return (
-        PageSection("Best and baseline", [TableBlock(table[~is_setting]), BESIDE_BASELINE_NOTE]),
+        PageSection("Best and baseline", [TableBlock(table[~is_setting]), FINAL_TRAININGS_NOTE]),
         PageSection("Settings of best and baseline", [TableBlock(table[is_setting])], folded=True),
     )
 
@@ -180,7 +180,7 @@ def _ranking_note(results: Results) -> str:
     note = f"{by_search.capitalize()}."
     if results.is_confirmed:
         by = "value" if results.spec.folds else "mean"
-        fresh = f"First come those that ran on {formatting.rerun_seeds_text(results.spec)}, ordered by their {by} there"
+        fresh = f"First come those that ran on {formatting.fresh_seeds_text(results.spec)}, ordered by their {by} there"
         note = f"{fresh}; then the others, {by_search}."
     if several:
         note += f" They stand front by front, and within a front by {results.spec.objective.metrics[0]}."
@@ -191,7 +191,7 @@ def _ranking_note(results: Results) -> str:
     return f"{note} Every trial is a row of trials.csv, which is beside this page."
 
 
-BETTER_VALUE_WORDS = {"max": "higher", "min": "lower"}
+BETTER_WORD_BY_DIRECTION = {"max": "higher", "min": "lower"}
 
 
 def _settings_values(results: Results) -> dict[str, str]:
@@ -205,10 +205,10 @@ def _settings_values(results: Results) -> dict[str, str]:
     settings |= {key: formatting.format_setting(value) for key, value in spec.base_values_by_key.items()}
     labels = ((f"{section}.name", spec.exported_label(section)) for section in ("data", "model", "method"))
     settings |= {key: f"{label} ({settings[key]})" for key, label in labels if label}
-    settings |= {key: _domain_text(spec, key) for key in search.space}
+    settings |= {key: _search_range_text(spec, key) for key in search.space}
     goal = spec.objective
     directions = zip(goal.metrics, goal.directions, strict=True)
-    aims = (f"{name}, {BETTER_VALUE_WORDS[mode]} is better" for name, mode in directions)
+    aims = (f"{name}, {BETTER_WORD_BY_DIRECTION[mode]} is better" for name, mode in directions)
     metric = f"{chosen_epoch_text(goal)}: {'; '.join([*aims, *spec.search.constraints])}"
     if spec.final_seeds is not None:
         return settings | {"metric": metric}
@@ -239,7 +239,7 @@ def _settings_values(results: Results) -> dict[str, str]:
     return settings
 
 
-def _domain_text(spec: StudySpec, key: str) -> str:
+def _search_range_text(spec: StudySpec, key: str) -> str:
     domain = spec.search.space[key]
     condition = spec.space.condition_of_key(key) if spec.is_conditional else {}
     terms = (f"{other} is {' or '.join(map(format_parameter, values))}" for other, values in condition.items())
@@ -264,7 +264,7 @@ def _provenance_values(results: Results) -> dict[str, str]:
     }
     if used := used_devices(results.record):
         facts["device"] = [f"{device_text(device.facts)}: {pluralise(device.trials, 'trial')}" for device in used]
-    if origin := _origin_text(results.spec.origin or {}):
+    if origin := _configuration_origin_text(results.spec.origin or {}):
         facts["configuration"] = [origin]
     for session in results.record.sessions:
         shown = {key: value for key, value in event_to_entry(session).items() if key not in HIDDEN_SESSION_FIELDS}
@@ -272,17 +272,17 @@ def _provenance_values(results: Results) -> dict[str, str]:
         facts["settings' hash"].append(session.spec or results.spec.hash)
         if session.datasets:  # it names them, with their fingerprints
             ordered = {key: value for key, value in ordered.items() if key not in ("data", "dataset")}
-        for key, value in [*_flat_pairs(ordered), *data_set_rows(session.datasets or {})]:
+        for key, value in [*_flatten_to_pairs(ordered), *data_set_rows(session.datasets or {})]:
             text = format_time(value, UTC) if key == "started" else formatting.format_setting(value)
             facts.setdefault(key, []).append(text)
     return {key: "; ".join(dict.fromkeys(values)) for key, values in facts.items()}
 
 
-def _flat_pairs(values: Mapping[str, object]) -> list[tuple[str, object]]:
+def _flatten_to_pairs(values: Mapping[str, object]) -> list[tuple[str, object]]:
     return [(key, value) for key, value in flatten_mapping(values, " ").items() if value != {}]
 
 
-def _origin_text(origin: ExportOrigin) -> str:
+def _configuration_origin_text(origin: ExportOrigin) -> str:
     """Return which study a configuration is from, and what was changed since; `study.yaml` holds the rest.
 
     Empty where it is from none.

@@ -18,20 +18,20 @@ def rule_picks_table(spec: StudySpec, table: RulePickResults) -> pd.DataFrame:
     is_fresh = any(result.trials for result in table.results)
     rows = []
     for result in table.results:
-        row = _search_columns(spec, result, table.chosen_trial)
+        row = _pick_search_columns(spec, result, table.chosen_trial)
         if is_fresh:
             row |= _pick_fresh_seed_columns(spec, table, result)
         rows.append(row)
     return pd.DataFrame(rows, dtype=object)
 
 
-def _search_columns(spec: StudySpec, result: RulePickResult, chosen: int | None) -> dict[str, str]:
+def _pick_search_columns(spec: StudySpec, result: RulePickResult, chosen: int | None) -> dict[str, str]:
     """Return a pick in the search; of the study's own rule also its choice by fresh seeds, if that is another."""
     pick = result.pick
     name = trial_label(pick.candidate.trial)
     fresh = ""
     if pick.rule.is_study_objective and chosen not in (None, pick.trial_number):
-        fresh = f"; on {formatting.rerun_seeds_text(spec)} {chosen}"
+        fresh = f"; on {formatting.fresh_seeds_text(spec)} {chosen}"
     missed = f", misses its limit by {pick.score.total_violation:.3f}" if pick.score.total_violation else ""
     return {
         "rule": f"{pick.rule.name} (this study's)" if pick.rule.is_study_objective else pick.rule.name,
@@ -49,13 +49,13 @@ def _pick_fresh_seed_columns(spec: StudySpec, table: RulePickResults, result: Ru
     if result.regret_on_test is not None:
         regret = formatting.format_difference(table.judging_metric, result.regret_on_test, signed=False)
     return {
-        f"on {formatting.rerun_seeds_text(spec)}": formatting.format_mean_and_deviation(metric, result.val_statistics),
+        f"on {formatting.fresh_seeds_text(spec)}": formatting.format_mean_and_deviation(metric, result.val_statistics),
         table.judging_metric: formatting.format_mean_and_deviation(table.judging_metric, on_test) + seeds,
         "regret": regret,
     }
 
 
-RULES_TITLE = "What each rule would have picked"
+SELECTION_RULES_TITLE = "What each rule would have picked"
 
 
 def selection_rules_section(results: Results) -> PageSection | None:
@@ -66,15 +66,15 @@ def selection_rules_section(results: Results) -> PageSection | None:
     if len(table.results) < 2:
         return None
     told = (
-        rule_choice_cost_sentences(results.spec, table),
+        rule_regret_sentences(results.spec, table),
         _own_rule_sentences(results),
         _test_reading_sentences(results, table),
     )
     notes = filter(None, map(" ".join, told))
-    return PageSection(RULES_TITLE, [TableBlock(rule_picks_table(results.spec, table)), *notes], folded=True)
+    return PageSection(SELECTION_RULES_TITLE, [TableBlock(rule_picks_table(results.spec, table)), *notes], folded=True)
 
 
-def rule_choice_cost_sentences(spec: StudySpec, table: RulePickResults) -> Iterator[str]:
+def rule_regret_sentences(spec: StudySpec, table: RulePickResults) -> Iterator[str]:
     """Yield what the choice of a rule costs on the test split; which of two picks is better the summary alone says."""
     numbers = {result.pick.trial_number for result in table.results}
     if len(numbers) == 1:
@@ -88,7 +88,7 @@ def rule_choice_cost_sentences(spec: StudySpec, table: RulePickResults) -> Itera
     counts = sorted({test.count for test in tests.values()})
     what = "fresh seed" if spec.folds is None else "run"
     seeds = pluralise(counts[-1], what) if len(counts) == 1 else f"{counts[0]} to {counts[-1]} {what}s"
-    seeds += "" if spec.folds is None else f" on {formatting.rerun_seeds_text(spec)}"
+    seeds += "" if spec.folds is None else f" on {formatting.fresh_seeds_text(spec)}"
     amount = formatting.format_difference(judge, abs(tests[order[0]].mean - tests[order[-1]].mean), signed=False)
     ends = " and ".join(
         f"{formatting.format_mean_and_deviation(judge, tests[number])} (trial {number})"
@@ -111,7 +111,7 @@ def _own_rule_sentences(results: Results) -> Iterator[str]:
     best, spec = results.best, results.spec
     assert best is not None  # there are configurations
     is_confirmed = best.confirm_statistics and results.is_confirmed
-    by = f", by its {'value' if spec.folds else 'mean'} on {formatting.rerun_seeds_text(spec)}"
+    by = f", by its {'value' if spec.folds else 'mean'} on {formatting.fresh_seeds_text(spec)}"
     confirmed = by if is_confirmed else ""
     metrics = ", ".join([*spec.objective.metrics, *spec.search.constraints])
     metrics += f", of the front {spec.objective.front_choice_text}" if spec.objective.has_several_metrics else ""
@@ -127,7 +127,7 @@ def _own_rule_sentences(results: Results) -> Iterator[str]:
 
 def _test_reading_sentences(results: Results, table: RulePickResults) -> Iterator[str]:
     """Yield how the test split was read for this."""
-    plan, fresh = results.confirmation.settings, formatting.rerun_seeds_text(results.spec)
+    plan, fresh = results.confirmation.settings, formatting.fresh_seeds_text(results.spec)
     if not plan.rules:
         yield (
             "Test is read only for what this study chose and its baseline, so what other picks reach is not known. "

@@ -11,7 +11,7 @@ from study.ranking.json_documents import Statement
 from study.spec.constraints import MetricConstraint
 from study.text import sentence_case, study_command
 
-ArmMeans = Sequence[tuple[Arm, SeedStatistics]]
+ArmsWithStatistics = Sequence[tuple[Arm, SeedStatistics]]
 """Arms with the metric of a constraint over their seeds."""
 
 
@@ -19,8 +19,8 @@ class ConstraintCheck(Statement):
     """Who breaks a constraint by the mean over its seeds, and who keeps it."""
 
     constraint: MetricConstraint
-    breaking: ArmMeans
-    keeping: ArmMeans
+    breaking: ArmsWithStatistics
+    keeping: ArmsWithStatistics
 
     def __str__(self) -> str:
         name = self.constraint.metric
@@ -75,7 +75,7 @@ def constraints_broken_on_fresh_seeds(results: Results) -> Iterator[ConstraintBr
             yield ConstraintBrokenOnFreshSeeds(constraint, arm, found)
 
 
-SAMPLES_BY_ACCURACY = {
+SAMPLES_TEXT_BY_ACCURACY = {
     "shrunk_unbiased_accuracy": "with each group weighing alike",
     "aligned_accuracy": "on samples that agree with the bias",
     "conflicting_accuracy": "on samples that conflict with the bias",
@@ -83,7 +83,7 @@ SAMPLES_BY_ACCURACY = {
 }
 """Accuracies whose changes belong together, and the samples that each is of; the first where the next two are not."""
 
-MIN_LOSS_TO_NAME_SMALLER = 0.05
+MIN_LOSS_TO_NAME_ALTERNATIVE = 0.05
 """Loss of accuracy above which a configuration that loses less is named."""
 
 
@@ -96,14 +96,14 @@ class AccuracyTradeOff(Statement):
     changes: Mapping[str, Difference]
 
     def __str__(self) -> str:
-        changes = "; it ".join(self._change(name, change) for name, change in self.changes.items())
+        changes = "; it ".join(self._change_text(name, change) for name, change in self.changes.items())
         return f"From the baseline to {self.best.label} accuracy on the {self.split} split {changes}."
 
-    def _change(self, name: str, change: Difference) -> str:
-        where = SAMPLES_BY_ACCURACY[name.split("/")[1]]
+    def _change_text(self, name: str, change: Difference) -> str:
+        where = SAMPLES_TEXT_BY_ACCURACY[name.split("/")[1]]
         before, after = (formatting.format_arm_mean(arm, name) for arm in (self.baseline, self.best))
         if change.interval == (0.0, 0.0):
-            return f"stayed at {after} on {formatting.every_repeat_text(change)} {where}"
+            return f"stayed at {after} on {formatting.every_seed_or_draw_text(change)} {where}"
         if change.is_clear is None and not change.value:
             return f"is {after} for both {where}"
         verb = "shows no clear change" if change.is_clear is False else "rose" if change.value > 0 else "fell"
@@ -196,7 +196,7 @@ def trade_off_statements(results: Results) -> Iterator[AccuracyTradeOff | Refere
         return
     split = "test" if all(arm.metric_statistics("test/accuracy") for arm in (best, baseline)) else "val"
     told = {name.split("/")[1] for name in results.spec.objective.metrics}
-    names = [f"{split}/{name}" for name in SAMPLES_BY_ACCURACY if name not in told]
+    names = [f"{split}/{name}" for name in SAMPLES_TEXT_BY_ACCURACY if name not in told]
     changes = {name: change for name in names if (change := best.difference_to(baseline, name))}
     if f"{split}/conflicting_accuracy" in changes or "conflicting_accuracy" in told:
         changes.pop(f"{split}/shrunk_unbiased_accuracy", None)
@@ -205,7 +205,7 @@ def trade_off_statements(results: Results) -> Iterator[AccuracyTradeOff | Refere
     yield AccuracyTradeOff(split, baseline, best, changes)
     yield from _more_accurate_reference_statements(results, best, list(changes))
     lost = best.difference_to(baseline, "val/accuracy")
-    costs_much = lost is not None and lost.is_clear and lost.value < -MIN_LOSS_TO_NAME_SMALLER
+    costs_much = lost is not None and lost.is_clear and lost.value < -MIN_LOSS_TO_NAME_ALTERNATIVE
     if costs_much and results.spec.metric != "val/accuracy":
         yield from smaller_accuracy_loss_statements(results, baseline, best)
 
@@ -220,7 +220,7 @@ def smaller_accuracy_loss_statements(results: Results, baseline: Arm, best: Arm)
     whole = baseline.metric_statistics("val/accuracy")
     assert own
     assert whole
-    least = math.floor(1000 * (whole.mean - MIN_LOSS_TO_NAME_SMALLER)) / 1000
+    least = math.floor(1000 * (whole.mean - MIN_LOSS_TO_NAME_ALTERNATIVE)) / 1000
     for candidate in results.ranked_search:
         arm, is_confirmed = arm_of_candidate(spec, candidate), candidate.confirm_statistics is not None
         if arm.trial_number == best.trial_number or (spec.folds and not is_confirmed):  # one fold is no fair comparison
@@ -229,6 +229,6 @@ def smaller_accuracy_loss_statements(results: Results, baseline: Arm, best: Arm)
             continue
         value, accuracy = (arm.metric_statistics(name) for name in (spec.metric, "val/accuracy"))
         if value and accuracy and accuracy.mean >= least and spec.is_better(value.mean, own.mean):
-            where = f"on {formatting.rerun_seeds_text(spec)}" if is_confirmed else "in the search"
+            where = f"on {formatting.fresh_seeds_text(spec)}" if is_confirmed else "in the search"
             yield SmallerAccuracyLoss(spec.name, arm.trial_number, where, spec.metric, value.mean, accuracy.mean, least)
             return

@@ -45,8 +45,8 @@ EFFECT_KIND_TITLES: Mapping[EffectKind, str] = {
 """The parts of an ablation, in words."""
 
 MAX_STEP_KEYS_SHOWN = 3
-LABEL_COLUMNS = ["metric", "part", "configuration"]
-NUMBER_COLUMNS = ["mean", "sd", "n", "effect", "low", "high", "pairs"]
+ABLATION_LABEL_COLUMNS = ["metric", "part", "configuration"]
+ABLATION_NUMBER_COLUMNS = ["mean", "sd", "n", "effect", "low", "high", "pairs"]
 ValueBySeed = Mapping[int, float]
 
 
@@ -204,7 +204,7 @@ def ablation_to_dicts(by_metric: Mapping[str, Sequence[AblationEffect]]) -> list
 def ablation_frame_from_dicts(lines: Sequence[Mapping[str, object]]) -> pd.DataFrame:
     """Return `ablation_frame` from its rows as plain values."""
     kinds = dict.fromkeys(("mean", "sd", "effect", "low", "high"), float) | dict.fromkeys(("n", "pairs"), "int64")
-    frame = pd.DataFrame(list(lines), columns=[*LABEL_COLUMNS, "keys", *NUMBER_COLUMNS])
+    frame = pd.DataFrame(list(lines), columns=[*ABLATION_LABEL_COLUMNS, "keys", *ABLATION_NUMBER_COLUMNS])
     return frame.astype(kinds)
 
 

@@ -15,6 +15,7 @@ from study.ranking.difference import Difference
 from study.ranking.json_documents import FLATTEN_FIELDS
 from study.ranking.study_summary import ArmSummary, StudySummary, constraints_broken_by_arm, summarise_study
 from study.spec import StudySpec
+from study.spec.key_errors import quote_value
 from study.spec.reference_models import REFERENCES
 from study.spec.section_models import default_as_in_file
 from study.spec.trial_sections import section_knobs
@@ -206,7 +207,8 @@ def _check_comparable(studies: Sequence[Results], metric: str | None) -> None:
         if not results.record.sessions:
             raise UserError(f"{results.spec.name}: has not begun yet, so its data are not known")
     # of different data a metric that all have is no help
-    _check_equal_across_studies("data", {results.spec.name: _data_text(results) for results in studies})
+    by_name = {results.spec.name: _data_and_fingerprint_text(results) for results in studies}
+    _check_equal_across_studies("data", by_name, f". {_data_difference_text(studies)}")
     shared = _shared_metrics(studies)
     if metric and metric not in shared:
         raise UserError(f"--metric {metric}: not all have it. {suggest_or_list(metric, shared, 'There are')}")
@@ -223,10 +225,34 @@ def _check_equal_across_studies(kind: str, by_study: Mapping[str, str], way: str
         raise UserError(f"studies of different {kind} cannot be compared. {listing}{way}")
 
 
-def _data_text(results: Results) -> str:
+def _data_and_fingerprint_text(results: Results) -> str:
     """Return the data's names, or files, and their fingerprint: the same data may be named differently."""
     named = dict.fromkeys(str(section.get("path") or section["name"]) for section in results.spec.trial_data_sections)
     return f"{', '.join(named)}, fingerprint {results.record.sessions[-1].data or 'unknown'}"
+
+
+def _data_difference_text(studies: Sequence[Results]) -> str:
+    """Return by which keys the data of studies differ, with each study's value, or that only what is in them does."""
+    settings = {results.spec.name: _data_settings(results.spec) for results in studies}
+    shared = [key for key in settings[studies[0].spec.name] if all(key in values for values in settings.values())]
+    told = []
+    for key in shared:
+        by_value: dict[str, list[str]] = {}
+        for name, values in settings.items():
+            by_value.setdefault(quote_value(values[key]), []).append(name)
+        if len(by_value) > 1:
+            whose = (f"{value} in {formatting.join_with_and(names)}" for value, names in by_value.items())
+            told.append(f"{key}: {', '.join(whose)}")
+    if told:
+        return f"They differ in {'; '.join(told)}"
+    return "No key of their data differs, but what is read by it does: files have changed in between"
+
+
+def _data_settings(spec: StudySpec) -> dict[str, Value]:
+    """Return the keys of a study's data, with the searched ones as lists of what is searched."""
+    domains = {key: domain for key, domain in spec.space.domains.items() if key.startswith("data.")}
+    searched = {key: domain.choices or [domain.low, domain.high] for key, domain in domains.items()}
+    return {**flatten_mapping({"data": spec.base["data"]}), **searched}
 
 
 def _compared_settings(spec: StudySpec) -> dict[str, Value]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from study.analysis.statistics import formatting
 from study.home.record import StudyRecord
 from study.metrics import is_gap_metric
-from study.metrics.intervals import MAX_CELLS_OF_SMALLEST
+from study.metrics.intervals import MAX_GROUPS_OF_MINIMUM
 from study.metrics.metric_format import format_metric
 from study.metrics.worst_group import GroupCounts, WorstGroup, find_worst_group
 from study.ranking import SeedStatistics
@@ -58,7 +58,7 @@ def worst_group_on_validation_if_test_small(record: StudyRecord, arm: Arm) -> Wo
     None where the groups that conflict with the bias are not too small on test, or on validation as well.
     """
     on_test, on_val = (worst_group_of_arm(record, arm, split) for split in ("test", "val"))
-    is_better = on_test and on_test.conflicting and on_val and on_val.worst and not on_val.conflicting
+    is_better = on_test and on_test.all_conflicting and on_val and on_val.worst and not on_val.all_conflicting
     return on_val if is_better else None
 
 
@@ -103,7 +103,7 @@ def n_samples_of_accuracy(record: StudyRecord, arm: Arm, split: str, metric: str
     if metric == "worst_group_accuracy":
         found = group_counts_of_arm(record, arm, split)
         known = found.by_cell.values() if found else ()
-        is_known = 0 < len(known) <= MAX_CELLS_OF_SMALLEST
+        is_known = 0 < len(known) <= MAX_GROUPS_OF_MINIMUM
         return min(known, key=lambda of: of[0] / of[1])[1] if is_known else None
     return None
 

@@ -86,14 +86,14 @@ MAX_DECIMALS = 12
 """Largest number of decimals: what is smaller is the noise of rounding."""
 
 
-def every_repeat_text(difference: Difference) -> str:
+def every_seed_or_draw_text(difference: Difference) -> str:
     """Return what each has the same value where an interval has no width: every seed, or every draw of the samples."""
     return "every draw of the samples" if difference.is_over_samples else "every seed"
 
 
 def zero_width_interval_text(difference: Difference) -> str:
     """Return what stands for an interval without a width, which says nothing: `on every seed alike`."""
-    return f"on {every_repeat_text(difference)} alike"
+    return f"on {every_seed_or_draw_text(difference)} alike"
 
 
 TOO_FEW_SEEDS_TEXT = "too few seeds to judge"
@@ -146,7 +146,7 @@ def difference_with_verdict(metric: str, difference: Difference, better: bool, o
         seeds = "one seed" if difference.is_clear is None else "two seeds"
         return f"{format_difference(metric, difference.value)}{where}, which {seeds} cannot tell from luck"
     if difference.has_zero_width and not difference.value:
-        return f"the same on {every_repeat_text(difference)}{where}"
+        return f"the same on {every_seed_or_draw_text(difference)}{where}"
     found, which = difference_with_interval(metric, difference, where=where), "better" if better else "worse"
     if difference.has_zero_width and difference.is_clear:
         return f"{found}, {which}{'' if difference.is_over_samples else ' on these samples'}"
@@ -221,7 +221,7 @@ def seeds_text(numbers: Sequence[int], folds: int = 0) -> str:
     return f"{len(numbers)} seeds ({', '.join(map(str, numbers))}{repeated})"
 
 
-def rerun_seeds_text(spec: StudySpec) -> str:
+def fresh_seeds_text(spec: StudySpec) -> str:
     """Return what configurations run on again: `fresh seeds`, or `all folds`, each of them on a fresh seed."""
     return "fresh seeds" if spec.folds is None else "all folds"
 

@@ -18,7 +18,7 @@ from study.ranking import Results, cached_per_results
 from study.spec import StudySpec
 from study.text import pluralise
 
-Array = NDArray[np.float64]
+FloatArray = NDArray[np.float64]
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 # the remainder, with the noise.
 
 N_BURN_IN_DRAWS, N_DRAWS = 200, 800
-MAIN_PRIOR_SCALE, PAIR_PRIOR_SCALE = 0.5, 0.1
+MAIN_EFFECT_PRIOR_SCALE, INTERACTION_PRIOR_SCALE = 0.5, 0.1
 """Scales of the half-Cauchy priors, in deviations of the response."""
 PAIR_COLUMNS_PER_INPUT = 2
 """Columns of each input that go into the products of a pair."""
-MANY_INPUTS = 8
+MAX_INPUTS_WITH_FULL_PAIRS = 8
 """Number of inputs above which only the first column of each goes into products."""
 
 
@@ -55,7 +55,7 @@ class VarianceShare:
     high: float
 
     @classmethod
-    def from_draws(cls, draws: Array) -> "VarianceShare":
+    def from_draws(cls, draws: FloatArray) -> "VarianceShare":
         """Build a share from draws of it; an interval that begins below one percent begins at 0."""
         ordered = np.sort(draws)
         within = math.ceil(0.95 * len(ordered))
@@ -65,8 +65,8 @@ class VarianceShare:
 
 
 def draw_variance_shares(
-    inputs: Sequence[Array], weights: Sequence[Array], responses: Array
-) -> tuple[Array, Array, Array]:
+    inputs: Sequence[FloatArray], weights: Sequence[FloatArray], responses: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Draw the shares of the inputs, and of their pairs, from their posterior.
 
     Args:
@@ -80,7 +80,7 @@ def draw_variance_shares(
     """
     middle, scale = responses.mean(), max(float(responses.std()), 1e-12)
     targets = (responses - middle) / scale
-    few = PAIR_COLUMNS_PER_INPUT if len(inputs) <= MANY_INPUTS else 1
+    few = PAIR_COLUMNS_PER_INPUT if len(inputs) <= MAX_INPUTS_WITH_FULL_PAIRS else 1
     pairs = list(combinations(range(len(inputs)), 2))
     products = [_column_products(inputs[one][:, :few], inputs[other][:, :few]) for one, other in pairs]
     of_pairs = [np.outer(weights[one][:few], weights[other][:few]).ravel() for one, other in pairs]
@@ -88,15 +88,15 @@ def draw_variance_shares(
     sizes = [block.shape[1] for block in (*inputs, *products)]
     relative = np.concatenate([*weights, *of_pairs])
     group = np.repeat(np.arange(len(sizes)), sizes)
-    scales = np.repeat([MAIN_PRIOR_SCALE, PAIR_PRIOR_SCALE], [len(inputs), len(pairs)])
+    scales = np.repeat([MAIN_EFFECT_PRIOR_SCALE, INTERACTION_PRIOR_SCALE], [len(inputs), len(pairs)])
     drawn = _draw_by_gibbs_sampler(design, targets, relative, group, scales)
     alone, together = drawn[:, : len(inputs)], drawn[:, len(inputs) :].sum(1)
     return alone, together, 1.0 - alone.sum(1) - together
 
 
 def _draw_by_gibbs_sampler(
-    design: Array, targets: Array, relative: Array, group: NDArray[np.intp], scales: Array
-) -> Array:
+    design: FloatArray, targets: FloatArray, relative: FloatArray, group: NDArray[np.intp], scales: FloatArray
+) -> FloatArray:
     """Draw (draws, groups) shares by a Gibbs sampler."""
     generator = np.random.default_rng(0)
     gram, projected, total = design.T @ design, design.T @ targets, (targets**2).sum()
@@ -121,7 +121,7 @@ def _draw_by_gibbs_sampler(
     return found
 
 
-def _column_products(one: Array, other: Array) -> Array:
+def _column_products(one: FloatArray, other: FloatArray) -> FloatArray:
     """Return (N, columns of the one * columns of the other)."""
     return np.asarray((one[:, :, None] * other[:, None, :]).reshape(len(one), -1))
 
@@ -133,7 +133,7 @@ def _column_products(one: Array, other: Array) -> Array:
 # and no two columns correlate, so that a sum of squared weights is a share of variance (Sudret 2008, polynomial chaos).
 
 
-MAX_STEPPED_LEVELS = 50
+MAX_DISCRETE_LEVELS = 50
 """Number of steps above which a range is taken for a continuous one."""
 
 MAX_POLYNOMIAL_DEGREE = 7
@@ -163,11 +163,11 @@ class ParameterBasis:
         return min(MAX_POLYNOMIAL_DEGREE, self.n_levels - 1) if self.n_levels else MAX_POLYNOMIAL_DEGREE
 
     @property
-    def column_weights(self) -> Array:
+    def column_weights(self) -> FloatArray:
         """(columns,): expected share of each column relative to the others, less for higher degrees."""
         return 1.0 / np.arange(1, self.n_columns + 1) ** 2 if self.is_ordered else np.ones(self.n_columns)
 
-    def design_columns(self, trials: Iterable[Params]) -> Array:
+    def design_columns(self, trials: Iterable[Params]) -> FloatArray:
         """Return (N, columns) from the trials' parameters; 0 where a trial has no value or a foreign one."""
         coordinates = [
             self._position_of_value(params[self.key]) if self.key in params else math.nan for params in trials
@@ -218,10 +218,10 @@ def _parameter_basis(key: str, distribution: "BaseDistribution") -> ParameterBas
     levels = 0
     if distribution.step is not None and not distribution.log:
         levels = round((distribution.high - distribution.low) / distribution.step) + 1
-    return ParameterBasis(key, levels if levels <= MAX_STEPPED_LEVELS else 0, True, distribution)
+    return ParameterBasis(key, levels if levels <= MAX_DISCRETE_LEVELS else 0, True, distribution)
 
 
-def _orthonormal_polynomials(levels: int, count: int) -> Array:
+def _orthonormal_polynomials(levels: int, count: int) -> FloatArray:
     """Return (levels, count): polynomials of rising degree that are orthonormal over equally likely levels."""
     places = np.linspace(-1.0, 1.0, levels)
     basis, upper = np.linalg.qr(legendre.legvander(places, count))
@@ -294,7 +294,7 @@ def compute_importances(results: Results) -> Importances:
         return Importances(why_missing="all trials have the same value")
     found = [
         _importances_of_group(results, [trials[place] for place in members], responses[list(members)], keys)
-        for members, keys in _group_by_trials(results.spec, trials).items()
+        for members, keys in _group_keys_by_trials(results.spec, trials).items()
         if len(members) >= MIN_IMPORTANCE_TRIALS and np.ptp(responses[list(members)]) > 0
     ]
     if not found:
@@ -321,7 +321,7 @@ def _is_within_space(trial: TrialRecord, spec: StudySpec) -> bool:
     return all(spec.search.space[key].contains(value) for key, value in params if key in spec.search.space)
 
 
-def _group_by_trials(spec: StudySpec, trials: Sequence[TrialRecord]) -> dict[tuple[int, ...], list[str]]:
+def _group_keys_by_trials(spec: StudySpec, trials: Sequence[TrialRecord]) -> dict[tuple[int, ...], list[str]]:
     """Group the parameters that the same trials have, by the places of these trials, the most trials first."""
     groups: dict[tuple[int, ...], list[str]] = {}
     for key in varied_domains(spec):

@@ -14,7 +14,7 @@ to take that comes before what more search may bring:
 8. `seeds`: it is open whether the best is better than the baseline, or, if it is, than the runner-up; and it ran on
    one or two seeds, or `MAX_SEEDS_NEEDED` paired seeds are more likely enough to tell than not. Not where the answer
    would change nothing: both have every validation sample right, or the interval of their difference reaches less far
-   than `MIN_SHARE_OF_GAIN` of the gain over the baseline; nor where the samples of all folds judged both.
+   than `MIN_RELEVANT_SHARE_OF_GAIN` of the gain over the baseline; nor where the samples of all folds judged both.
 9. `enough`: none of these. How many seeds a difference may take is said all the same, and that few trials do not tell
    whether more of them or wider ranges are needed.
 """
@@ -62,7 +62,7 @@ MIN_TRIALS_TO_JUDGE_LATE = 8
 """Smallest number of trials for that sign: of fewer, the best is among the last by chance alone too often."""
 
 
-StepKind = Literal["resume", "learn", "loosen", "widen", "search", "confirm", "seeds", "enough"]
+NextStepKind = Literal["resume", "learn", "loosen", "widen", "search", "confirm", "seeds", "enough"]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class NextStep:
         command: that does it, as it is typed; None where a study file has to be changed first.
     """
 
-    kind: StepKind
+    kind: NextStepKind
     why: Statement
     command: str | None
 
@@ -85,13 +85,13 @@ class NextStep:
         return self.kind not in ("learn", "loosen")
 
 
-class StepReason(Statement):
+class NextStepReason(Statement):
     """Why a step is to be taken, where that needs no numbers."""
 
     why: Literal["not over", "own seeds alone", "baseline on own seeds alone"]
 
     def __str__(self) -> str:
-        return STEP_REASONS[self.why]
+        return NEXT_STEP_REASON_TEXTS[self.why]
 
 
 class TrialFailed(Statement):
@@ -108,7 +108,7 @@ class TrialFailed(Statement):
         )
 
 
-STEP_REASONS = {
+NEXT_STEP_REASON_TEXTS = {
     "not over": "The study is not over.",
     "own seeds alone": "The search's own seeds alone chose the best, so it is not known how much of its value is luck.",
     "baseline on own seeds alone": "The baseline ran on the search's own seeds alone, so the gain is known on these "
@@ -142,7 +142,7 @@ class ConstraintsKeptInSearchOnly(Statement):
     keeping: Sequence[Arm]
 
     def __str__(self) -> str:
-        fresh = formatting.rerun_seeds_text(self.spec)
+        fresh = formatting.fresh_seeds_text(self.spec)
         names = dict.fromkeys(constraint.metric for constraint in self.spec.objective.constraints)
         told = [
             f"{arm.label} ({', '.join(f'{name} {formatting.format_arm_mean(arm, name)}' for name in names)})"
@@ -257,7 +257,7 @@ class UndecidedBySamples(Statement):
         )
 
 
-MIN_SHARE_OF_GAIN = 0.1
+MIN_RELEVANT_SHARE_OF_GAIN = 0.1
 """Share of the gain over the baseline below which it does not matter which of two configurations is better."""
 
 
@@ -374,7 +374,7 @@ def next_steps(results: Results) -> list[NextStep]:
         cause = TrialFailed(name, failed[0].number, failed[0].end_reason or "")
         return [NextStep("resume", cause, study_command("resume", name, "--failed"))]
     if results.record.state != "complete":
-        return [NextStep("resume", StepReason("not over"), study_command("resume", name))]
+        return [NextStep("resume", NextStepReason("not over"), study_command("resume", name))]
     baseline, best = results.baseline_and_best_arms
     if best is None or results.spec.varied_data_keys:
         return []
@@ -398,7 +398,7 @@ def next_steps(results: Results) -> list[NextStep]:
         found += _seed_steps(results, baseline, best)
     elif any(results.rule_pick_arm(arm) is None for arm in (best, baseline) if arm):
         top = min(PROPOSED_CONFIRM_COUNT, len(results.ranked_by_search_value))
-        why = StepReason("baseline on own seeds alone" if results.rule_pick_arm(best) else "own seeds alone")
+        why = NextStepReason("baseline on own seeds alone" if results.rule_pick_arm(best) else "own seeds alone")
         found.append(NextStep("confirm", why, _confirm_command(results.spec, top, PROPOSED_CONFIRM_COUNT)))
     if reference:
         return [NextStep("enough", UseReference(reference), None), *found]
@@ -499,7 +499,7 @@ def _seed_steps(results: Results, baseline: Arm | None, best: Arm) -> list[NextS
     ):
         return []  # of a runner-up with the better mean the margin is known, which more seeds hardly change
     reach = max(map(abs, others.difference_to_runner_up.interval or (math.inf,)))
-    if baseline is not None and gain is not None and reach < MIN_SHARE_OF_GAIN * abs(gain.value):
+    if baseline is not None and gain is not None and reach < MIN_RELEVANT_SHARE_OF_GAIN * abs(gain.value):
         why = MoreSeedsNotNeeded(best, others.runner_up, reach, gain.value)
         return [NextStep("enough", why, None)]
     return _more_seeds_step(results, best, others.runner_up, others.difference_to_runner_up)

@@ -93,7 +93,7 @@ def metric_cell_of_trials(frame: pd.DataFrame, metric: str) -> MetricCell:
         failed=ended["failed"],
         open=len(frame) - sum(ended.values()),
         unread=len(complete) - len(measured),
-        repeated=len(measured) - len(set(zip(_configurations(measured), measured["seed"], strict=True))),
+        repeated=len(measured) - len(set(zip(_params_of_trials(measured), measured["seed"], strict=True))),
     )
 
 
@@ -110,14 +110,14 @@ def _metric_by_configuration_and_seed(measured: pd.DataFrame, metric: str) -> di
     """Return the metric by seed of each configuration, from fresh seeds alone where it has some."""
     configurations: dict[TrialParams, dict[bool, dict[int, float]]] = {}
     values: Iterable[float] = measured[metric] if len(measured) else []
-    trials = zip(_configurations(measured), measured["stage"], measured["seed"], values, strict=True)
+    trials = zip(_params_of_trials(measured), measured["stage"], measured["seed"], values, strict=True)
     for params, stage, seed, value in trials:
         by_stage = configurations.setdefault(params, {})
         by_stage.setdefault(stage in FRESH_SEED_STAGES, {}).setdefault(int(seed), float(value))
     return {each: by_stage.get(True) or by_stage[False] for each, by_stage in configurations.items()}
 
 
-def _configurations(frame: pd.DataFrame) -> list[TrialParams]:
+def _params_of_trials(frame: pd.DataFrame) -> list[TrialParams]:
     """Return each trial's parameters."""
     keys = param_columns(frame)
     if not keys:
@@ -136,7 +136,7 @@ MAX_EXACT_LEVELS = 8
 """Most different numbers that get a level each; more are put into bins."""
 
 
-SMALLEST_BIN_END = 1e-200
+MIN_NONZERO_BIN_END = 1e-200
 """Size below which the end of a bin is 0: pandas writes it with so many decimals that larger numbers overflow."""
 
 
@@ -156,7 +156,7 @@ def assign_levels(values: Iterable[object], bins: int | None) -> pd.Categorical:
     if bins is not None and len(numbers) > MAX_EXACT_LEVELS:
         given = [value for value in by_trial if not isinstance(value, str)]
         quantiles = np.quantile(given, np.linspace(0.0, 1.0, bins + 1))
-        ends = np.unique(np.where(np.abs(quantiles) < SMALLEST_BIN_END, 0.0, quantiles))
+        ends = np.unique(np.where(np.abs(quantiles) < MIN_NONZERO_BIN_END, 0.0, quantiles))
         inside = np.clip(given, ends[0], np.nextafter(ends[-1], -np.inf))  # the largest is in the last bin
         binned = pd.cut(inside, ends.tolist(), right=False)
         numbers, places = list(map(str, binned.categories)), map(str, binned)
@@ -175,7 +175,7 @@ def _as_level(value: object) -> float | str:
 
 DEFAULT_BINS = 5
 
-LevelPlace = tuple[Hashable, ...]
+IndexLevels = tuple[Hashable, ...]
 """The levels of a row or of a column, one per parameter."""
 
 
@@ -198,9 +198,9 @@ def ablation(
     """
     keys = _keys_as_list(by)
     rows, _, cells = _tabulate_cells(frame, keys, [], metric, bins)
-    table = pd.DataFrame([cells[row, ()].to_dict() for row in rows], _places_index(rows, keys), list(CELL_STATISTICS))
+    table = pd.DataFrame([cells[row, ()].to_dict() for row in rows], _levels_index(rows, keys), list(CELL_STATISTICS))
     table.columns.name = metric
-    return _with_column_types(table)
+    return _set_column_types(table)
 
 
 def sensitivity(
@@ -230,25 +230,25 @@ def sensitivity(
     by_row = [[cells[row, column].to_dict() for column in column_places] for row in row_places]
     table = pd.DataFrame(
         [[statistics[name] for name in CELL_STATISTICS for statistics in row] for row in by_row],
-        _places_index(row_places, down),
+        _levels_index(row_places, down),
         pd.MultiIndex.from_tuples(
             [(name, *column) for name in CELL_STATISTICS for column in column_places], names=[metric, *across]
         ),
     )
-    return _with_column_types(table)
+    return _set_column_types(table)
 
 
 def _tabulate_cells(
     frame: pd.DataFrame, down: list[str], across: list[str], metric: str, bins: int | None
-) -> tuple[list[LevelPlace], list[LevelPlace], dict[tuple[LevelPlace, LevelPlace], MetricCell]]:
+) -> tuple[list[IndexLevels], list[IndexLevels], dict[tuple[IndexLevels, IndexLevels], MetricCell]]:
     """Return the places down and across a table, and the cell of every pair of them."""
     frame = frame[frame["stage"] != "ablation"]  # configurations between baseline and best, which nobody searched
     _check_param_keys(frame, [*down, *across])
     _check_metric_name(metric, [name for name in map(str, frame.columns) if "/" in name])
     by_key = {key: assign_levels(frame[key], bins) for key in [*down, *across]}
-    rows, row_of_trial = _places_of_trials([by_key[key] for key in down], len(frame))
-    columns, column_of_trial = _places_of_trials([by_key[key] for key in across], len(frame))
-    members: dict[tuple[LevelPlace, LevelPlace], list[int]] = {pair: [] for pair in product(rows, columns)}
+    rows, row_of_trial = _index_levels_of_trials([by_key[key] for key in down], len(frame))
+    columns, column_of_trial = _index_levels_of_trials([by_key[key] for key in across], len(frame))
+    members: dict[tuple[IndexLevels, IndexLevels], list[int]] = {pair: [] for pair in product(rows, columns)}
     for position, pair in enumerate(zip(row_of_trial, column_of_trial, strict=True)):
         members[pair].append(position)
     return (
@@ -258,9 +258,9 @@ def _tabulate_cells(
     )
 
 
-def _places_of_trials(by_key: list[pd.Categorical], trials: int) -> tuple[list[LevelPlace], list[LevelPlace]]:
+def _index_levels_of_trials(by_key: list[pd.Categorical], trials: int) -> tuple[list[IndexLevels], list[IndexLevels]]:
     """Return all places in order, and that of each trial; of one parameter also the bins that no trial is in."""
-    of_trial: list[LevelPlace] = list(zip(*by_key, strict=True)) if by_key else [()] * trials
+    of_trial: list[IndexLevels] = list(zip(*by_key, strict=True)) if by_key else [()] * trials
     if len(by_key) == 1:
         return [(level,) for level in by_key[0].categories], of_trial
     by_code = dict(zip(zip(*(column.codes for column in by_key), strict=True), of_trial, strict=False))
@@ -286,13 +286,13 @@ def _keys_as_list(keys: str | Sequence[str]) -> list[str]:
     return [keys] if isinstance(keys, str) else list(keys)
 
 
-def _places_index(places: list[LevelPlace], keys: list[str]) -> pd.Index:
+def _levels_index(places: list[IndexLevels], keys: list[str]) -> pd.Index:
     if len(keys) == 1:
         return pd.Index([place[0] for place in places], name=keys[0])
     return pd.MultiIndex.from_tuples(places, names=keys)
 
 
-def _with_column_types(table: pd.DataFrame) -> pd.DataFrame:
+def _set_column_types(table: pd.DataFrame) -> pd.DataFrame:
     """Convert means and deviations to floats, NaN where there are none, and counts to integers."""
     counts = ("n", "pruned", "failed", "open", "unread", "repeated")
     kinds = dict.fromkeys(("mean", "sd"), "float64") | dict.fromkeys(counts, "int64")

@@ -9,7 +9,7 @@ from study.ranking.difference import Difference
 from study.spec import StudySpec
 
 
-def peers_of_best(results: Results) -> Sequence[Arm]:
+def arms_compared_with_best(results: Results) -> Sequence[Arm]:
     """Return the best of the search and those that were compared with it on the same seeds, in their order."""
     ranked = results.ranked_search
     if not ranked:
@@ -67,7 +67,7 @@ def find_rivals(results: Results) -> Rivals | None:
     """
     if len(results.spec.objective.metrics) > 1 or results.spec.final_seeds is not None:
         return None
-    peers = peers_of_best(results)
+    peers = arms_compared_with_best(results)
     if len(peers) < 2:
         return None
     best, *others = peers

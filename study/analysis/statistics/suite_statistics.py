@@ -17,11 +17,11 @@ from study.spec.suite import Suite, SuiteSearch
 MethodAndData = tuple[str, str]
 """A method and a data set, by their labels."""
 
-FindStudy = Callable[[SuiteSearch], Results | None]
+FindSearchResults = Callable[[SuiteSearch], Results | None]
 """Function that returns the study of a search, None where it has not begun."""
 
-NOT_YET = "not yet"
-FAILED = "failed"
+SEARCH_NOT_OVER = "not yet"
+SEARCH_FAILED = "failed"
 RULE_NEEDS_NOT_MET = "lacks what the rule needs"
 NO_TEST_VALUE = "no test value"
 BEYOND_BUDGET = "searched beyond the budget"
@@ -32,16 +32,16 @@ class RuleResults:
     """The picks of one rule.
 
     Attributes:
-        values: by place and number of the search the judge's value on each fresh seed.
+        seed_values: by place and number of the search the judge's value on each fresh seed.
         missing_reasons: by place why searches have none, and how many.
     """
 
-    values: dict[MethodAndData, dict[int, dict[int, float]]] = field(default_factory=dict)
+    seed_values: dict[MethodAndData, dict[int, dict[int, float]]] = field(default_factory=dict)
     missing_reasons: dict[MethodAndData, Counter[str]] = field(default_factory=dict)
 
     def mean_by_search(self, place: MethodAndData) -> dict[int, float]:
         """Return the mean over fresh seeds of each search of a place."""
-        return {number: fmean(by_seed.values()) for number, by_seed in self.values.get(place, {}).items()}
+        return {number: fmean(by_seed.values()) for number, by_seed in self.seed_values.get(place, {}).items()}
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class MethodCost:
 
 
 def evaluate_searches(
-    suite: Suite, found: FindStudy
+    suite: Suite, found: FindSearchResults
 ) -> tuple[dict[str, RuleResults], dict[str, MethodCost], dict[str, int]]:
     """Return the results of every rule, what each method took, and how many searches are in which state."""
     by_rule = {rule: RuleResults() for rule in suite.rules}
@@ -61,7 +61,7 @@ def evaluate_searches(
     states = Counter[str]()
     for cell in suite.searches:
         study = found(cell)
-        states[study.record.state if study else NOT_YET] += 1
+        states[study.record.state if study else SEARCH_NOT_OVER] += 1
         if study:
             epochs[cell.method] += sum(trial.n_epochs for trial in study.record.trials.values())
             seconds[cell.method] += study.record.total_trial_seconds
@@ -70,7 +70,7 @@ def evaluate_searches(
             if isinstance(values, str):
                 by_rule[rule].missing_reasons.setdefault(place, Counter())[values] += 1
             else:
-                by_rule[rule].values.setdefault(place, {})[cell.search_number] = values
+                by_rule[rule].seed_values.setdefault(place, {})[cell.search_number] = values
     return by_rule, {method: MethodCost(epochs[method], seconds[method]) for method in suite.methods}, states
 
 
@@ -78,7 +78,7 @@ def _values_by_rule(suite: Suite, cell: SuiteSearch, study: Results | None) -> M
     """Return by rule the judge's values by seed, or why there are none: a search counts once all of it is over."""
     if study is None or study.record.state != "complete":
         failed = study is not None and study.record.state == "failed"
-        reason = FAILED if failed else NOT_YET
+        reason = SEARCH_FAILED if failed else SEARCH_NOT_OVER
         possible = {rule: suite.is_rule_available(rule, (cell.method, cell.data)) for rule in suite.rules}
         return {rule: reason if possible[rule] else RULE_NEEDS_NOT_MET for rule in suite.rules}
     if study.record.max_configurations(study.spec.n_configurations) != study.spec.n_configurations:
@@ -211,7 +211,7 @@ def is_difference_undecided(best: Sequence[ValueBySearch], other: Sequence[Value
     return None if interval is None else interval[0] <= 0 <= interval[1]
 
 
-Column = str | None
+DataSetOrAverage = str | None
 """A column of a table: a data set, or None, the average over all of them."""
 
 
@@ -222,7 +222,7 @@ class RuleTable:
     Attributes:
         rule: its name.
         judging_metric: the test metric of the numbers.
-        methods, data: labels of rows and columns.
+        methods, data_sets: labels of rows and columns.
         cells: the mean over searches, by method and column; None without a value, and for the average where one is
             missing.
         leads_by_column: by column what `compare_with_best_method` gives.
@@ -232,9 +232,9 @@ class RuleTable:
     rule: str
     judging_metric: str
     methods: tuple[str, ...]
-    data: tuple[str, ...]
-    cells: Mapping[tuple[str, Column], MeanEstimate | None]
-    leads_by_column: Mapping[Column, Mapping[str, bool | None]]
+    data_sets: tuple[str, ...]
+    cells: Mapping[tuple[str, DataSetOrAverage], MeanEstimate | None]
+    leads_by_column: Mapping[DataSetOrAverage, Mapping[str, bool | None]]
     results: RuleResults
 
 
@@ -244,9 +244,9 @@ def build_rule_table(
     """Build the table of one rule from its results."""
     better = -1.0 if lower_is_better(judge) else 1.0
     means = {(method, label): results.mean_by_search((method, label)) for method in methods for label in data}
-    cells: dict[tuple[str, Column], MeanEstimate | None]
+    cells: dict[tuple[str, DataSetOrAverage], MeanEstimate | None]
     cells = {place: estimate_mean(values.values()) for place, values in means.items()}
-    data_sets_by_column: dict[Column, Sequence[str]] = {**{label: [label] for label in data}, None: data}
+    data_sets_by_column: dict[DataSetOrAverage, Sequence[str]] = {**{label: [label] for label in data}, None: data}
     for method in methods:
         cells[method, None] = average_estimates([cells[method, label] for label in data])
     leading = {
@@ -267,12 +267,12 @@ def cells_to_dicts(table: RuleTable) -> list[dict[str, object]]:
             **_estimate_to_dict(table, method, label),
             "searches": [
                 {"number": number, "values": list(by_seed.values()), "seeds": list(by_seed)}
-                for number, by_seed in sorted(table.results.values.get((method, label), {}).items())
+                for number, by_seed in sorted(table.results.seed_values.get((method, label), {}).items())
             ],
             "missing": table.results.missing_reasons.get((method, label), {}),
         }
         for method in table.methods
-        for label in table.data
+        for label in table.data_sets
     ]
 
 
@@ -281,7 +281,7 @@ def averages_to_dicts(table: RuleTable) -> list[dict[str, object]]:
     return [{"method": method, **_estimate_to_dict(table, method, None)} for method in table.methods]
 
 
-def _estimate_to_dict(table: RuleTable, method: str, column: Column) -> dict[str, object]:
+def _estimate_to_dict(table: RuleTable, method: str, column: DataSetOrAverage) -> dict[str, object]:
     if (found := table.cells[method, column]) is None:
         return {"mean": None, "standard_error": None, "interval": None, "n": 0, "leads": None}
     interval = found.interval()

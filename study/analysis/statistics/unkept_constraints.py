@@ -26,15 +26,15 @@ class NoConfigurationKeepsConstraints(Statement):
 
     def __str__(self) -> str:
         kept = formatting.join_with_and(map(str, self.goal.constraints))
-        has = self._has_text(self.score)
+        has = self._violation_text(self.score)
         said = f"No configuration keeps {kept}{self.where}; the nearest, {self.nearest.label_in_sentence}, {has}."
         if self.reference is None or self.reference.score is None:
             return said
         them = "them" if len(self.goal.constraints) > 1 else "it"
-        who, has = self.reference.name_in_sentence, self._has_text(self.reference.score)
+        who, has = self.reference.name_in_sentence, self._violation_text(self.reference.score)
         return f"{said} What needs no search does not keep {them}, either; there the nearest, {who}, {has}."
 
-    def _has_text(self, score: TrialScore) -> str:
+    def _violation_text(self, score: TrialScore) -> str:
         """Return what a score has of the constraint, or, of several, which of them it misses."""
         constraints, [by, *others] = self.goal.constraints, score.constraint_violations
         if others:
@@ -58,5 +58,5 @@ def find_unkept_constraints(results: Results) -> NoConfigurationKeepsConstraints
         return None
     candidate, score = judged
     arm = arm_of_candidate(results.spec, candidate)
-    where = f" on {formatting.rerun_seeds_text(results.spec)}" if kept_in_search else ""
+    where = f" on {formatting.fresh_seeds_text(results.spec)}" if kept_in_search else ""
     return NoConfigurationKeepsConstraints(results.spec.objective, arm, score, where, results.best_reference)

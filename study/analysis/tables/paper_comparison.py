@@ -23,12 +23,12 @@ FRACTION_MARGIN = 0.01
 RELATIVE_MARGIN = 0.05
 """The margin of other numbers, as a fraction of the printed one."""
 
-Verdict = Literal["agrees", "differs", "cannot tell"]
+CellVerdict = Literal["agrees", "differs", "cannot tell"]
 
 
 def judge_agreement(
     ours: SeedStatistics | None, theirs: SeedStatistics | None, margin: float = FRACTION_MARGIN
-) -> Verdict:
+) -> CellVerdict:
     """Compare two means by their spreads and counts: Welch's t on the difference, with an equivalence margin.
 
     - agrees: the 90% interval of the difference lies within ± `margin` (two one-sided tests at 5%, Schuirmann 1987):
@@ -70,13 +70,13 @@ def equivalence_margin(metric: str, theirs: SeedStatistics | None) -> float:
     return RELATIVE_MARGIN * abs(theirs.mean)
 
 
-def judge_cell(ours: MetricCell, printed: SeedStatistics) -> Verdict:
+def judge_cell(ours: MetricCell, printed: SeedStatistics) -> CellVerdict:
     """Return the verdict on a cell of ours beside a printed number."""
     margin = equivalence_margin(ours.metric, printed)
     return judge_agreement(ours.seed_statistics, widen_printed_spread(printed), margin)
 
 
-VERDICT_RULE = (
+VERDICT_RULE_NOTE = (
     f"Verdicts (Welch's t): agrees where the 90% interval of the difference lies within {100 * FRACTION_MARGIN:g} "
     f"points of percent to each side ({RELATIVE_MARGIN:.0%} of a printed number that is not a percentage); differs "
     "where it does not agree and zero lies outside the 95% interval; otherwise, or with fewer than two values or no "
@@ -97,7 +97,7 @@ VERDICT_RULE = (
 SIGNIFICANCE_LEVEL = 1 - CONFIDENCE_LEVEL
 SIGNIFICANT_DECIMALS = 12  # means that differ by less differ by rounding alone
 
-CLAIM_RULE = (
+CLAIM_RULE_NOTE = (
     "Claims (Student's t of the differences by seed where both cells ran on the same seeds, else Welch's): a claim "
     f"holds where each of its comparisons is shown at the {SIGNIFICANCE_LEVEL:.0%} level, one-sided. It does not hold "
     f"where the contrary of one is shown at {SIGNIFICANCE_LEVEL:.0%} divided by the number of comparisons. Otherwise, "
@@ -106,7 +106,7 @@ CLAIM_RULE = (
 """Note to print under a table of claims."""
 
 ClaimVerdict = Literal["holds", "does not hold", "cannot tell"]
-CellOrder = tuple[MetricCell, MetricCell]
+ClaimedCellOrder = tuple[MetricCell, MetricCell]
 """Two cells; the claim is that the first has the larger mean."""
 
 
@@ -115,7 +115,7 @@ class ClaimResult:
     """The verdict on a claim.
 
     Attributes:
-        verdict: see `CLAIM_RULE`.
+        verdict: see `CLAIM_RULE_NOTE`.
         is_direction_as_claimed: whether the means as they are show it; None where a cell has no value.
         p_value: of the comparison that is shown least, one-sided; None where a cell has fewer than two values.
         remark: what else to know; may be empty.
@@ -129,34 +129,34 @@ class ClaimResult:
 
 def judge_better_claim(cell: MetricCell, other: MetricCell) -> ClaimResult:
     """Judge whether a cell is better than another of the same metric: higher, or lower where less is better."""
-    return _judge_orders([_claimed_order(cell, other)])
+    return _judge_cell_orders([_claimed_order(cell, other)])
 
 
 def judge_increasing_claim(cells: Sequence[MetricCell]) -> ClaimResult:
     """Judge whether each cell's mean is larger than that before it."""
-    return _judge_orders([(after, before) for before, after in pairwise(cells)])
+    return _judge_cell_orders([(after, before) for before, after in pairwise(cells)])
 
 
 def judge_decreasing_claim(cells: Sequence[MetricCell]) -> ClaimResult:
     """Judge whether each cell's mean is smaller than that before it."""
-    return _judge_orders([(before, after) for before, after in pairwise(cells)])
+    return _judge_cell_orders([(before, after) for before, after in pairwise(cells)])
 
 
 def judge_best_claim(cell: MetricCell, among: Sequence[MetricCell]) -> ClaimResult:
     """Judge whether a cell is better than each of the others that have a value; the remark says how many."""
     measured = [other for other in among if other.values]
-    result = _judge_orders([_claimed_order(cell, other) for other in measured])
+    result = _judge_cell_orders([_claimed_order(cell, other) for other in measured])
     if len(measured) == len(among):
         return result
     remark = f"compared with the {len(measured)} of {len(among)} others that have a value"
     return replace(result, remark="; ".join(filter(None, [result.remark, remark])))
 
 
-def _claimed_order(cell: MetricCell, other: MetricCell) -> CellOrder:
+def _claimed_order(cell: MetricCell, other: MetricCell) -> ClaimedCellOrder:
     return (other, cell) if lower_is_better(cell.metric) else (cell, other)
 
 
-def _judge_orders(orders: Sequence[CellOrder]) -> ClaimResult:
+def _judge_cell_orders(orders: Sequence[ClaimedCellOrder]) -> ClaimResult:
     """Judge whether all of some orders of two cells hold."""
     cells = [cell for order in orders for cell in order]
     empty = sum(not cell.values for cell in cells)
@@ -240,7 +240,7 @@ def compare_with_paper(
         judged |= {place: NO_VERDICT for place in judged if place in unjudged}
         verdicts = [PrintedEntry(remark=judged.get(place, "")) for place in places]
         lines += [our_line, ((row, PAPER_LINE), paper_entries), ((row, VERDICT_LINE), verdicts)]
-    notes = [*cell_notes(our_cells, gaps_in_percent=True), VERDICT_RULE]
+    notes = [*cell_notes(our_cells, gaps_in_percent=True), VERDICT_RULE_NOTE]
     return PrintedGrid(
         row_label_titles=("", ""),
         rows=[labels for labels, _ in lines],
@@ -257,12 +257,12 @@ def _verdict_text(ours: MetricCell | None, paper: PrintedEntry | None) -> str:
 
 
 def claims_table(results: Mapping[str, ClaimResult]) -> pd.DataFrame:
-    """Return the verdict on each claim of a published table, by its text, as text; `CLAIM_RULE` explains it."""
+    """Return the verdict on each claim of a published table, by its text, as text; `CLAIM_RULE_NOTE` explains it."""
     return pd.DataFrame(
         {
             "claim": list(results),
             "result": [result.verdict for result in results.values()],
-            "our means": [DIRECTION_TEXTS[result.is_direction_as_claimed] for result in results.values()],
+            "our means": [MEANS_SHOW_CLAIM_TEXTS[result.is_direction_as_claimed] for result in results.values()],
             "p": [_p_text(result.p_value) for result in results.values()],
             "remark": [result.remark or formatting.MISSING_TEXT for result in results.values()],
         },
@@ -270,7 +270,7 @@ def claims_table(results: Mapping[str, ClaimResult]) -> pd.DataFrame:
     )
 
 
-DIRECTION_TEXTS = {True: "show it", False: "do not", None: formatting.MISSING_TEXT}
+MEANS_SHOW_CLAIM_TEXTS = {True: "show it", False: "do not", None: formatting.MISSING_TEXT}
 
 
 def _p_text(p: float | None) -> str:

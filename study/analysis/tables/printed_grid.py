@@ -12,8 +12,8 @@ from typing import Literal
 import pandas as pd
 
 from study.analysis.statistics import formatting
-from study.analysis.statistics.ablation_effects import EFFECT_KIND_TITLES, LABEL_COLUMNS, AblationEffect
-from study.analysis.statistics.parameter_tables import CELL_STATISTICS, LevelPlace, MetricCell
+from study.analysis.statistics.ablation_effects import ABLATION_LABEL_COLUMNS, EFFECT_KIND_TITLES, AblationEffect
+from study.analysis.statistics.parameter_tables import CELL_STATISTICS, IndexLevels, MetricCell
 from study.metrics import is_fraction_metric, is_percent_metric, metric_direction
 from study.ranking import SeedStatistics
 from study.ranking.difference import Difference
@@ -62,9 +62,9 @@ class PrintedGrid:
     """
 
     row_label_titles: tuple[str, ...]
-    rows: Sequence[LevelPlace]
+    rows: Sequence[IndexLevels]
     column_label_titles: tuple[str, ...]
-    columns: Sequence[LevelPlace]
+    columns: Sequence[IndexLevels]
     entries: Sequence[Sequence[PrintedEntry]]
     notes: Sequence[str] = field(default_factory=tuple)
     decimals: int = 1
@@ -139,10 +139,10 @@ def metric_cells_to_grid(table: pd.DataFrame, digits: int = 1) -> PrintedGrid:
     Args:
         digits: see `PrintedGrid`.
     """
-    rows = [_as_place(label) for label in table.index]
+    rows = [_as_index_levels(label) for label in table.index]
     metric, *across = map(str, table.columns.names)
-    cells: dict[LevelPlace, list[MetricCell]] = {}
-    for place in dict.fromkeys(_as_place(column)[1:] for column in table.columns):
+    cells: dict[IndexLevels, list[MetricCell]] = {}
+    for place in dict.fromkeys(_as_index_levels(column)[1:] for column in table.columns):
         keys = [(name, *place) if place else name for name in CELL_STATISTICS[3:]]
         columns = zip(*(table[key] for key in keys), strict=True)
         cells[place or (metric,)] = [
@@ -230,13 +230,13 @@ def _unit_text(metric: str, in_percent: bool) -> str:
     return f"{metric} in percent" if in_percent else f"{metric} as a fraction" if is_fraction_metric(metric) else metric
 
 
-def _as_place(label: object) -> LevelPlace:
+def _as_index_levels(label: object) -> IndexLevels:
     return label if isinstance(label, tuple) else (label,)
 
 
 def is_ablation_frame(table: pd.DataFrame) -> bool:
     """Return whether a frame is one of `study.analysis.statistics.ablation_effects.ablation_frame`."""
-    return list(table.columns[: len(LABEL_COLUMNS)]) == LABEL_COLUMNS
+    return list(table.columns[: len(ABLATION_LABEL_COLUMNS)]) == ABLATION_LABEL_COLUMNS
 
 
 def ablation_table(frame: pd.DataFrame) -> pd.DataFrame:

@@ -51,7 +51,7 @@ def broken_constraints_note(results: Results) -> str:
     """Return which limits the trials that `best_configurations_table` marks break; empty where it marks none."""
     scores = (_judging_score(results, candidate) for candidate in _listed_candidates(results))
     broken = results.spec.objective.broken_constraints(*scores)
-    where = f", by the means on {formatting.rerun_seeds_text(results.spec)} where there are any" * results.is_confirmed
+    where = f", by the means on {formatting.fresh_seeds_text(results.spec)} where there are any" * results.is_confirmed
     return f"{BROKEN_CONSTRAINT_MARK} breaks {' or '.join(map(str, broken))}{where}." if broken else ""
 
 
@@ -66,7 +66,7 @@ def _judging_score(results: Results, candidate: Candidate) -> TrialScore:
 def _fresh_seed_columns(spec: StudySpec, candidate: Candidate) -> dict[str, str]:
     seeds = formatting.seed_numbers_text([trial.seed for trial in candidate.confirm_trials])
     arm, metrics = replace(arm_of_candidate(spec, candidate), trials=candidate.confirm_trials), spec.objective.metrics
-    where = formatting.rerun_seeds_text(spec)
+    where = formatting.fresh_seeds_text(spec)
     titles = [f"{name} on {where}" for name in metrics] if len(metrics) > 1 else [f"confirmed on {where}"]
     means = (formatting.format_mean_and_deviation(name, arm.metric_statistics(name)) for name in metrics)
     return {**dict(zip(titles, means, strict=True)), "seeds": seeds}

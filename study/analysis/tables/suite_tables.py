@@ -8,10 +8,10 @@ import pandas as pd
 
 from study.analysis.statistics import formatting
 from study.analysis.statistics.suite_statistics import (
-    FAILED,
-    NOT_YET,
-    Column,
-    FindStudy,
+    SEARCH_FAILED,
+    SEARCH_NOT_OVER,
+    DataSetOrAverage,
+    FindSearchResults,
     MethodCost,
     RuleTable,
     averages_to_dicts,
@@ -31,7 +31,7 @@ from study.text import escape_markdown, pluralise, sentence_case
 
 def rule_table_notes(suite: Suite, table: RuleTable) -> list[str]:
     """Return what the numbers of one rule's table say, and what they do not."""
-    return [*_verdict_sentences(table), *_missing_notes(suite, table)]
+    return [*_best_method_sentences(table), *_missing_values_notes(suite, table)]
 
 
 def suite_state_note(suite: Suite, states: Mapping[str, int]) -> str:
@@ -54,7 +54,7 @@ def suite_notes(suite: Suite) -> list[str]:
     trials = max(cell.spec.n_configurations for cell in suite.searches)
     stopping = RungSchedule(spec.search.early_stopping, spec.epochs).describe_in_words
     lines = [
-        *_reading_notes(suite),
+        *_how_to_read_notes(suite),
         f"Each search: {pluralise(trials, 'trial')} of at most {pluralise(spec.epochs, 'epoch')}, "
         f"sampler {spec.search.sampler}, searched on {spec.metric}; early stopping: {stopping}. What a rule picks then "
         f"runs on {suite.seeds_per_pick} fresh seeds, and test is read for these alone.",
@@ -81,7 +81,7 @@ def suite_notes(suite: Suite) -> list[str]:
     return lines
 
 
-def _reading_notes(suite: Suite) -> Iterator[str]:
+def _how_to_read_notes(suite: Suite) -> Iterator[str]:
     unit = f"{suite.test_metric} in percent" if is_percent_metric(suite.test_metric) else suite.test_metric
     lower = ", the lower the better" if lower_is_better(suite.test_metric) else ""
     text = f"A number is {unit}{lower}, of what a rule picks: the mean over searches of the mean over fresh seeds"
@@ -94,10 +94,10 @@ def _reading_notes(suite: Suite) -> Iterator[str]:
         yield f"Bold is the best of a column{level}."
 
 
-def _verdict_sentences(table: RuleTable) -> Iterator[str]:
+def _best_method_sentences(table: RuleTable) -> Iterator[str]:
     """Yield which method is best on average, or on the one data set, and from which it is told."""
-    several = len(table.data) > 1
-    column = None if several else table.data[0]
+    several = len(table.data_sets) > 1
+    column = None if several else table.data_sets[0]
     means = {method: one.mean for method in table.methods if (one := table.cells[method, column]) is not None}
     if len(means) < 2:
         return
@@ -120,15 +120,15 @@ def _verdict_sentences(table: RuleTable) -> Iterator[str]:
         yield f"Too few searches in common with it to judge: {formatting.join_with_and(unknown)}."
 
 
-def _missing_notes(suite: Suite, table: RuleTable) -> Iterator[str]:
+def _missing_values_notes(suite: Suite, table: RuleTable) -> Iterator[str]:
     """Yield why searches that are over have no value, and how many rest on fewer seeds than planned."""
     reasons = Counter[str]()
     for counts in table.results.missing_reasons.values():
         reasons += counts
     for reason, count in reasons.items():
-        if reason not in (NOT_YET, FAILED):
+        if reason not in (SEARCH_NOT_OVER, SEARCH_FAILED):
             yield f"{pluralise(count, 'search', 'searches')} without a value: {reason}."
-    searches = [values for here in table.results.values.values() for values in here.values()]
+    searches = [values for here in table.results.seed_values.values() for values in here.values()]
     if fewer := sum(len(values) < suite.seeds_per_pick for values in searches):
         yield f"{pluralise(fewer, 'search', 'searches')} with a value on fewer than {suite.seeds_per_pick} fresh seeds."
 
@@ -144,8 +144,8 @@ def rule_table_grid(table: RuleTable, searches: int) -> PrintedGrid:
     Args:
         searches: planned in each cell; where there are fewer, the entry says so.
     """
-    columns: list[Column] = [*table.data, *([None] if len(table.data) > 1 else [])]
-    rows = [[_cell_entry(table, method, column, searches) for column in columns] for method in table.methods]
+    columns: list[DataSetOrAverage] = [*table.data_sets, *([None] if len(table.data_sets) > 1 else [])]
+    rows = [[_rule_table_entry(table, method, column, searches) for column in columns] for method in table.methods]
     heads = [(column or AVERAGE_COLUMN,) for column in columns]
     return PrintedGrid(("method",), [(method,) for method in table.methods], ("",), heads, rows)
 
@@ -167,19 +167,20 @@ def averages_by_rule_grid(tables: Sequence[RuleTable], searches: int) -> Printed
     """Return the averages of every rule beside each other."""
     methods = tables[0].methods
     rows = [
-        [replace(_cell_entry(table, method, None, searches), rank_mark=None) for table in tables] for method in methods
+        [replace(_rule_table_entry(table, method, None, searches), rank_mark=None) for table in tables]
+        for method in methods
     ]
     columns = [(table.rule,) for table in tables]
     return PrintedGrid(("method",), [(method,) for method in methods], ("",), columns, rows)
 
 
-def _cell_entry(table: RuleTable, method: str, column: Column, searches: int) -> PrintedEntry:
+def _rule_table_entry(table: RuleTable, method: str, column: DataSetOrAverage, searches: int) -> PrintedEntry:
     found = table.cells[method, column]
     if found is None:
         reasons = table.results.missing_reasons.get((method, column or ""), ())
         return PrintedEntry(remark=", ".join(reasons) or formatting.MISSING_TEXT)
     is_marked = table.leads_by_column[column].get(method) and len(table.methods) > 1
-    planned = searches if column else searches * len(table.data)
+    planned = searches if column else searches * len(table.data_sets)
     remark = f"({found.count} of {planned})" if found.count < planned else ""
     statistics = SeedStatistics(found.mean, found.standard_error, found.count)
     return PrintedEntry(table.judging_metric, statistics, remark, rank_mark="best" if is_marked else None)
@@ -209,7 +210,7 @@ class SuiteTables:
     n_searches_by_state: Mapping[str, int]
 
 
-def build_suite_tables(suite: Suite, found: FindStudy) -> SuiteTables:
+def build_suite_tables(suite: Suite, found: FindSearchResults) -> SuiteTables:
     """Build the tables of a suite in any state.
 
     Args:

@@ -6,7 +6,7 @@ from itertools import groupby
 import pandas as pd
 
 from study.analysis.statistics import formatting
-from study.analysis.statistics.parameter_tables import LevelPlace
+from study.analysis.statistics.parameter_tables import IndexLevels
 from study.analysis.tables.printed_grid import (
     PrintedEntry,
     PrintedGrid,
@@ -40,7 +40,7 @@ def to_markdown(table: pd.DataFrame | PrintedGrid, best: RankingDirection | None
         best: along each `row` or `column` the best is bold and the second in italics; None: nothing is marked.
         digits: of a frame's percentages, see `PrintedGrid`.
     """
-    grid = _as_grid(table, best, digits)
+    grid = _as_printed_grid(table, best, digits)
     heads = [
         ", ".join(_label_text(*pair) for pair in zip(grid.column_label_titles, column, strict=True))
         for column in grid.columns
@@ -61,7 +61,7 @@ def to_latex(
 
     It needs `\usepackage{booktabs,graphicx}`. Arguments are those of `to_markdown`.
     """
-    grid = _as_grid(table, best, digits)
+    grid = _as_printed_grid(table, best, digits)
     body = [
         " & ".join([*_row_labels(grid, row), *(_latex_entry(grid, entry) for entry in grid.entries[row])]) + r" \\"
         for row in range(len(grid.rows))
@@ -90,7 +90,7 @@ def to_csv(table: pd.DataFrame | PrintedGrid) -> str:
 
     No text is a formula for a spreadsheet, see `study.text`.
     """
-    grid = _as_grid(table, None, 1)
+    grid = _as_printed_grid(table, None, 1)
     names = ["metric", "mean", "sd", "n", "remark"]
     labels = [
         *(name or "row" for name in grid.row_label_titles),
@@ -115,7 +115,7 @@ def escape_latex(text: str) -> str:
     return "".join(LATEX_ESCAPES.get(letter, letter) for letter in " ".join(text.split()))
 
 
-def _as_grid(table: pd.DataFrame | PrintedGrid, best: RankingDirection | None, digits: int) -> PrintedGrid:
+def _as_printed_grid(table: pd.DataFrame | PrintedGrid, best: RankingDirection | None, digits: int) -> PrintedGrid:
     if isinstance(table, PrintedGrid):
         grid = table
     else:
@@ -160,7 +160,7 @@ def _latex_header(grid: PrintedGrid) -> Iterable[str]:
             yield " ".join(f"\\cmidrule(lr){{{first + at}-{first + at + width - 1}}}" for at, width in spans)
 
 
-def _column_spans(columns: Sequence[LevelPlace], level: int) -> list[tuple[int, int]]:
+def _column_spans(columns: Sequence[IndexLevels], level: int) -> list[tuple[int, int]]:
     """Return (first column, number of columns) of each run of columns with the same labels down to a level."""
     runs = [list(run) for _, run in groupby(range(len(columns)), key=lambda at: columns[at][: level + 1])]
     return [(run[0], len(run)) for run in runs]

@@ -9,7 +9,7 @@ from told_studies import said
 
 from study.analysis.figures import FIGURES
 from study.analysis.report.caveats import (
-    NO_ALIGNED_SAMPLES,
+    UNKNOWN_ALIGNMENT_TEXT,
     DropOnFreshSeeds,
     FixedRemark,
     KernelTooNarrow,
@@ -39,7 +39,7 @@ def test_data_without_aligned_samples_say_so(tmp_path: Path, aligned: tuple[int,
         found.group_sample_counts = GroupSampleCounts(
             {"val": [[4, 4], [4, 4]]}, classes=["n", "y"], biases=["f", "m"], aligned=aligned
         )
-        assert (FixedRemark(NO_ALIGNED_SAMPLES) in said(FixedRemark, Results(spec, found))) is expected
+        assert (FixedRemark(UNKNOWN_ALIGNMENT_TEXT) in said(FixedRemark, Results(spec, found))) is expected
 
 
 def own_table_file(tmp_path: Path, table: Path) -> Path:

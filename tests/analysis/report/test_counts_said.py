@@ -219,7 +219,7 @@ def test_all_groups_stand_in_a_grid_with_those_of_the_baseline() -> None:
         ["cat", "50% → 90% of 40", "(50% → 25% of 8)"],
         ["dog", "-", "100% → 75% of 30"],
     ]
-    assert grid.shares == [[None, 0.9, None], [None, None, 0.75]]
+    assert grid.bar_shares == [[None, 0.9, None], [None, None, 0.75]]
     assert isinstance(note, str)
     assert "the baseline → trial 1; the bar is that of trial 1" in note
     html = page_to_html(ReportPage("page", [], [section]), {})

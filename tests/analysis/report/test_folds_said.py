@@ -19,7 +19,7 @@ from study.analysis.report.page_formats import TableBlock, page_to_markdown
 from study.analysis.report.pareto_front_section import ConfigurationsOnFront, FrontGainsOverBaseline
 from study.analysis.report.reference_sentences import ReferenceIsResult, ResultBesideReference
 from study.analysis.report.report_lead import WorstGroups
-from study.analysis.report.report_page import build_report_page, summary_note
+from study.analysis.report.report_page import build_report_page, summary_table_note
 from study.analysis.report.trade_off_sentences import AccuracyTradeOff, smaller_accuracy_loss_statements
 from study.analysis.statistics.compare_studies import differences_to_first
 from study.analysis.statistics.debiasing_metrics import (
@@ -220,7 +220,7 @@ def test_a_gap_between_groups_has_no_interval_on_the_samples_of_all_folds(
 def test_the_note_of_the_summary_says_that_seeds_have_folds_of_their_own(
     confirmed: tuple[StudySpec, StudyRecord],
 ) -> None:
-    note = summary_note(Results(*confirmed))
+    note = summary_table_note(Results(*confirmed))
     assert "the value over the samples of all folds together" in note
     assert "the same for both; where each fold's model has a value of its own, as on test, it is Student's t" in note
     assert note.endswith(" Each seed validates on a fold of its own; all read the same test split.")

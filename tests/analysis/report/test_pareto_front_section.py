@@ -19,7 +19,7 @@ from study.analysis.report.pareto_front_section import (
 )
 from study.analysis.report.report_lead import report_lead_statements
 from study.analysis.report.report_page import build_report_page
-from study.analysis.report.selection_rules_section import RULES_TITLE
+from study.analysis.report.selection_rules_section import SELECTION_RULES_TITLE
 from study.analysis.statistics.next_step import ConstraintsKeptInSearchOnly, is_best_better_than_baseline, next_steps
 from study.analysis.tables.report_tables import best_configurations_table
 from study.api.study_object import to_configuration
@@ -78,7 +78,7 @@ def test_every_place_that_calls_a_configuration_best_means_the_same_and_names_th
     assert words in result
     note = " ".join(map(str, page.sections[0].blocks[2:]))
     assert "On the front of the search, and beaten on fresh seeds: trial 3." in note
-    rules = next(section for section in page.sections if section.title == RULES_TITLE).blocks[0]
+    rules = next(section for section in page.sections if section.title == SELECTION_RULES_TITLE).blocks[0]
     assert isinstance(rules, TableBlock)
     (own,) = [row for row in rules.frame.to_dict("records") if "this study's" in row["rule"]]
     assert (own["pick"], own["rank"]) == (str(number), "1")

@@ -62,9 +62,9 @@ from study.analysis.statistics import formatting
 from study.analysis.statistics.next_step import (
     BestAtRangeEdge,
     MoreSeedsNotNeeded,
+    NextStepReason,
     NoStepLeft,
     PositionInSearch,
-    StepReason,
     UndecidedBySeeds,
     next_steps,
 )
@@ -199,7 +199,7 @@ def test_a_rules_pick_without_a_baseline_on_its_seeds_is_to_be_confirmed() -> No
     trials = [Told("baseline", [0.5]), *(Told("search", [0.5 + 0.01 * (number == 4)]) for number in range(10))]
     again = [Told("rule", [0.4 + 0.1 * seed], seed=seed, repeats=5, tested={"test/accuracy": 0.3}) for seed in (1, 2)]
     step = next_steps(Results(spec, over(*trials, *again)))[0]
-    assert (step.kind, step.why) == ("confirm", StepReason("baseline on own seeds alone"))
+    assert (step.kind, step.why) == ("confirm", NextStepReason("baseline on own seeds alone"))
 
 
 def test_the_commands_to_type_end_the_lead_and_are_not_broken_at_a_hyphen() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study.analysis.tables.paper_comparison import (
-    VERDICT_RULE,
+    VERDICT_RULE_NOTE,
     equivalence_margin,
     judge_agreement,
     widen_printed_spread,
@@ -68,7 +68,7 @@ def test_numbers_without_spread_are_taken_at_their_word() -> None:
 def test_the_margin_is_one_point_or_a_part_of_what_is_no_share() -> None:
     assert equivalence_margin("test/lbfgs_accuracy", of_three(0.8)) == 0.01
     assert equivalence_margin("test/condition_mse", of_three(0.8)) == pytest.approx(0.04)
-    assert "within 1 points of percent to each side (5% of" in VERDICT_RULE
+    assert "within 1 points of percent to each side (5% of" in VERDICT_RULE_NOTE
 
 
 def test_a_printed_deviation_is_read_as_the_populations() -> None:

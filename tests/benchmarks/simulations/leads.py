@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study.analysis.statistics.debiasing_metrics import sampling_standard_error
-from study.analysis.statistics.next_step import MIN_SHARE_OF_GAIN, position_of_best
+from study.analysis.statistics.next_step import MIN_RELEVANT_SHARE_OF_GAIN, position_of_best
 from study.analysis.statistics.range_edges import find_range_edges
 from study.analysis.statistics.rivals import find_rivals
 from study.analysis.statistics.seeds_needed import (
@@ -118,7 +118,9 @@ def little_beside_the_gain(draws: int, rng: np.random.Generator) -> Iterator[Row
             near = [
                 other
                 for other, gap in gaps.items()
-                if gap.interval and gap.is_clear is False and max(map(abs, gap.interval)) < MIN_SHARE_OF_GAIN * gain
+                if gap.interval
+                and gap.is_clear is False
+                and max(map(abs, gap.interval)) < MIN_RELEVANT_SHARE_OF_GAIN * gain
             ]
             said = {"cheaper": rng.choice(near)} if near else {}
             said |= {"runner_up": order[1]} if order[1] in near else {}

@@ -9,8 +9,8 @@ import numpy as np
 from study.analysis.statistics.parameter_tables import MetricCell
 from study.analysis.tables.paper_comparison import (
     FRACTION_MARGIN,
+    CellVerdict,
     ClaimResult,
-    Verdict,
     judge_agreement,
     judge_best_claim,
     judge_better_claim,
@@ -46,7 +46,9 @@ def _verdicts(count: int, kind: str, draws: int) -> Iterator[Row]:
     yield Row("agrees", WHERE, truth, "at most 5%", 0.0, 0.05, agrees / draws, draws)
 
 
-def _verdict(generator: np.random.Generator, count: int, kind: str, apart: float, deviation: float = 1.0) -> Verdict:
+def _verdict(
+    generator: np.random.Generator, count: int, kind: str, apart: float, deviation: float = 1.0
+) -> CellVerdict:
     """On a cell of a table that prints percentages with one digit after the point; `deviation` in points."""
     ours = seed_statistics(generator.normal(0.7 + apart, 0.01 * deviation, count).tolist())
     values = generator.normal(0.7, 0.01 * deviation, count)
