@@ -69,7 +69,7 @@ class SuggestingCommandGroup(TyperGroup):
         try:
             return super().invoke(ctx)
         except typer.BadParameter as refused:
-            raise _as_user_error(refused) or refused from None
+            raise _invalid_number_error(refused) or refused from None
         except UsageError as refused:
             _suggest_option(refused)
             raise
@@ -88,13 +88,13 @@ def _suggest_option(refused: Any) -> None:
     names = [name for param in ctx.command.params for name in param.opts if name.startswith("--")]
     meant = {name.removeprefix("--"): name for name in names}
     if not (near := closest_spellings(word, meant)) and "--set" in names:
-        meant = {key.split(".")[-1]: f"--set {key}=..." for key in _keys_to_set()}
+        meant = {key.split(".")[-1]: f"--set {key}=..." for key in _keys_taken_for_options()}
         near = closest_spellings(word.replace("-", "_"), meant)
     if near:
         refused.message, refused.possibilities = f"No such option: {typed}. Did you mean {meant[near[0]]!r}?", None
 
 
-def _keys_to_set() -> list[str]:
+def _keys_taken_for_options() -> list[str]:
     """Return the keys of a study file that users may take for options; of two of one name the last is meant."""
     from study.knobs import read_knobs
     from study.spec.schema import SearchOptions, TrialResources
@@ -105,7 +105,7 @@ def _keys_to_set() -> list[str]:
     return [*search, *resources, *(f"train.{knob.key}" for knob in read_knobs(TrainOptions))]
 
 
-def _as_user_error(refused: typer.BadParameter) -> UserError | None:
+def _invalid_number_error(refused: typer.BadParameter) -> UserError | None:
     """Return in one line why an option's number cannot be used; None for other values."""
     from pydantic import ValidationError  # as Typer does, where it converts values
 
@@ -176,7 +176,7 @@ for group, commands in COMMANDS_BY_APP.items():
     for name, command in commands.items():
         group.command(name)(command)
 app.command("share", hidden=True)(cluster.share_logs)
-app.command("drive", hidden=True)(run_commands.drive)
+app.command("drive", hidden=True)(run_commands.drive_piped_task)
 app.add_typer(data_app, name="data")
 app.add_typer(models_app, name="models")
 app.add_typer(cluster_app, name="cluster")

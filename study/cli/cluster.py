@@ -71,10 +71,10 @@ def resume_on_cluster(
     remote.check_driver_ended(remote.last_job_of_study(name))
     if check is not None:
         check(remote_studies.fetch_local_copy(remote, name))
-    show_submitted(remote, name, remote.resume_driver(command[0], name, command[1:]), follow, as_json)
+    show_submitted_driver(remote, name, remote.resume_driver(command[0], name, command[1:]), follow, as_json)
 
 
-def show_submitted(
+def show_submitted_driver(
     remote: "JobClient", name: str, done: "SubmissionResult", follow: bool, as_json: bool = False
 ) -> None:
     """Show a driver that was submitted: as a document, or with its log, or with how to see it.
@@ -174,7 +174,7 @@ def submit(
     study = load_study(spec, assignments or (), profile, name)
     remote = JobClient(address)
     done = remote.submit_study(study, python, variables)
-    show_submitted(remote, study.name, done, follow, as_json)
+    show_submitted_driver(remote, study.name, done, follow, as_json)
 
 
 def logs(

@@ -8,7 +8,7 @@ import typer
 from typer import Argument, Option
 
 from study.cli import options
-from study.cli.cluster import FollowOption, is_remote_address, show_submitted, to_option_words
+from study.cli.cluster import FollowOption, is_remote_address, show_submitted_driver, to_option_words
 from study.errors import UserError
 from study.metrics import STANDARD_ERROR_NOTE, is_standard_error
 from study.metrics.group_names import group_size_text
@@ -104,21 +104,21 @@ def train(
         is_name = len(Path(spec).parts) == 1 and not Path(spec).suffix and not Path(spec).exists()
         if best is None and not baseline and is_name and remote.jobs_of_study(spec):
             best = remote_studies.export_from_cluster(remote.address, spec)
-        spec = _tell_best(spec, best)
+        spec = _best_file_or_given(spec, best)
         given = export_baseline_spec(home, spec, changes) if baseline else load_for_cluster(spec, changes)
         chosen = asked or remote_studies.final_training_seeds(remote, given, name, with_val)
         final = final_training_spec(given, chosen, name, with_val)
         words = to_option_words(seeds=",".join(map(str, chosen)), data=data, whole=whole, quiet=quiet)
         remote_studies.check_final_training(remote, final)
         done = submit_final_training(remote, given, final, words, {"STUDY_OWNER": study_owner()})
-        show_submitted(remote, final.name, done, follow)
+        show_submitted_driver(remote, final.name, done, follow)
         return
     from study.driver import run as running
     from study.spec import load_study
 
     if not baseline:
         check_has_result(home, spec)
-    spec = _tell_best(spec, best)
+    spec = _best_file_or_given(spec, best)
     given = export_baseline_spec(home, spec, changes) if baseline else load_study(spec, changes, one_trial=True)
     if chosen_by := study_of_searched_file(home, given):
         at_name = f"what the study {chosen_by} chose: {study_command('train', chosen_by)}"
@@ -130,7 +130,7 @@ def train(
     options.show_run_end(running.train_final(home, study, options.create_progress_view(quiet), address, whole))
 
 
-def _tell_best(spec: str, best: Path | None) -> str:
+def _best_file_or_given(spec: str, best: Path | None) -> str:
     """Return the file to train: what a study chose, which is told, or else what was given."""
     if best is not None:
         print_text(f"{spec}: the study's best, {best}", sys.stderr)

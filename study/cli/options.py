@@ -61,14 +61,14 @@ def _address_option(callback: Callable[..., str | None], metavar: str, text: str
     return Option("--address", metavar=metavar, envvar=ADDRESS_VARIABLE, callback=callback, help=text)
 
 
-HEAD_ADDRESS_TEXT = "The head's dashboard, as http://head:8265"
-ANY_ADDRESS_TEXT = "A cluster: http://HEAD:8265 from outside, auto or HOST:PORT from within"
-DashboardOption = Annotated[str, _address_option(_resolve_required_address, "URL", f"{HEAD_ADDRESS_TEXT}.")]
+HEAD_ADDRESS_HELP = "The head's dashboard, as http://head:8265"
+ANY_ADDRESS_HELP = "A cluster: http://HEAD:8265 from outside, auto or HOST:PORT from within"
+DashboardOption = Annotated[str, _address_option(_resolve_required_address, "URL", f"{HEAD_ADDRESS_HELP}.")]
 OptionalDashboardOption = Annotated[
-    str | None, _address_option(_resolve_optional_address, "URL", f"{HEAD_ADDRESS_TEXT}; local: this machine.")
+    str | None, _address_option(_resolve_optional_address, "URL", f"{HEAD_ADDRESS_HELP}; local: this machine.")
 ]
 AnyAddressOption = Annotated[
-    str | None, _address_option(_resolve_optional_address, "ADDR", f"{ANY_ADDRESS_TEXT}; local: this machine.")
+    str | None, _address_option(_resolve_optional_address, "ADDR", f"{ANY_ADDRESS_HELP}; local: this machine.")
 ]
 QuietOption = Annotated[bool, Option("--quiet", "-q", help="Show no progress.")]
 
@@ -119,9 +119,9 @@ def show_run_end(outcome: "RunEnd") -> None:
     Raises:
         Exit: see `exit_unless_complete`.
     """
-    from study.driver.session import closing_lines
+    from study.driver.session import run_end_lines
 
-    print_text("\n".join(closing_lines(outcome)))
+    print_text("\n".join(run_end_lines(outcome)))
     exit_unless_complete(outcome)
 
 

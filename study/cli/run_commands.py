@@ -315,19 +315,19 @@ def _show_suite_end(end: "SuiteEnd", file: str) -> None:
     Raises:
         Exit: 1 if a study failed or lacks something in MLflow, 130 if it was stopped.
     """
-    for name in end.failed:
+    for name in end.failed_studies:
         print_text(f"{name}: failed, no trial is complete; why: study status {name}", sys.stderr)
     again = study_command("suite", file)
-    for name in end.untracked:
+    for name in end.untracked_studies:
         print_text(f"{name}: not everything is in MLflow; once it answers again: {again}", sys.stderr)
-    if end.stopped:
+    if end.was_stopped:
         print_text(f"stopped. Nothing is lost; go on with it: {again}", sys.stderr)
         raise typer.Exit(130)
-    if end.failed or end.untracked:
+    if end.failed_studies or end.untracked_studies:
         raise typer.Exit(1)
 
 
-def drive(number: Annotated[int, Argument(help="Of the pipe's end.")]) -> None:
+def drive_piped_task(number: Annotated[int, Argument(help="Of the pipe's end.")]) -> None:
     """Do the task that another process sends through a pipe; see `study.driver.driver_process`."""
     from study.driver import driver_process
 

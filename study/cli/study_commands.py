@@ -278,12 +278,12 @@ def stop(
         given = [word for number in trial or () for word in ("--trial", str(number))] or ["--search"]
         if address is not None:
             options.show_answer(
-                JobClient(address).run_short_command(name, "stop", name, *given), as_json, _answer_lines
+                JobClient(address).run_short_command(name, "stop", name, *given), as_json, _request_lines
             )
             return
         folder = Home.locate().find_study(name)
         done = ask_driver.request_trials_end(folder, trial) if trial else [ask_driver.request_search_end(folder)]
-        options.show_answer({"name": name, "asked": [one.to_document() for one in done]}, as_json, _answer_lines)
+        options.show_answer({"name": name, "asked": [one.to_document() for one in done]}, as_json, _request_lines)
         return
     how = study_command("resume", name, *(("--address", address) if address else ()))
     if address is None:
@@ -319,9 +319,9 @@ def enqueue(
     else:
         done = ask_driver.request_configuration(Home.locate().find_study(name), assignments or (), like)
         answer = {"name": name, "asked": [done.to_document()]}
-    options.show_answer(answer, as_json, _answer_lines)
+    options.show_answer(answer, as_json, _request_lines)
 
 
-def _answer_lines(document: dict[str, Any]) -> list[str]:
+def _request_lines(document: dict[str, Any]) -> list[str]:
     """Return what was asked of a driver, here or by a job of its cluster, a line each."""
     return [one["words"] for one in document["asked"]]

@@ -21,11 +21,11 @@ from study.text import escape_control
 from study.upstream import ray_internals
 from study.upstream.ray_token import find_token, token_refused_error
 
-ORDERLY_TERMINATIONS = ("EXPECTED_TERMINATION", "AUTOSCALER_DRAIN_IDLE")
+ORDERLY_NODE_TERMINATIONS = ("EXPECTED_TERMINATION", "AUTOSCALER_DRAIN_IDLE")
 """Reasons of an end that is no loss: the node was stopped, or had nothing to do. A spot machine that is taken back is
 lost, and so is, for Ray, each node that `ray start --block` holds and that gets a SIGTERM."""
 
-RESOURCE_USAGE_LINE = re.compile(r"^(\S+)/\S+ (CPU|GPU)(?: |$)", re.MULTILINE)
+RESOURCE_USAGE_PATTERN = re.compile(r"^(\S+)/\S+ (CPU|GPU)(?: |$)", re.MULTILINE)
 """A line of what Ray says of a node's logical resources, the same for both versions of its autoscaler, as `1.0/2.0 CPU`
 or `0.25/1.0 GPU (0.25 used of 0.5 reserved in placement groups)`."""
 
@@ -71,10 +71,10 @@ def summarise_nodes(answer: dict[str, Any]) -> ClusterNodes:
     lost: list[LostNode] = [  # the dashboard forgets the names of the dead
         {"id": node["nodeId"], "ended": int(node.get("endTimeMs", 0)) / 1000, "why": node.get("stateMessage")}
         for node in nodes
-        if node["state"] == "DEAD" and (node.get("deathInfo") or {}).get("reason") not in ORDERLY_TERMINATIONS
+        if node["state"] == "DEAD" and (node.get("deathInfo") or {}).get("reason") not in ORDERLY_NODE_TERMINATIONS
     ]
     lines = (data.get("nodeLogicalResources") or {}).values()
-    usages = (usage for text in lines for usage in RESOURCE_USAGE_LINE.findall(text))
+    usages = (usage for text in lines for usage in RESOURCE_USAGE_PATTERN.findall(text))
     used = _sum_amounts_by_name((name, float(amount)) for amount, name in usages)
     return {
         "nodes": len(alive),
@@ -147,20 +147,20 @@ class ClusterDashboard:
             UserError: it refuses the token, or is no dashboard of Ray.
         """
         told = self._get_json(JOBS_URL_PATH)
-        with self._errors_of_unexpected_response():
+        with self._convert_response_errors():
             found = [_to_driver_job(details) for details in told if "study" in (details.get("metadata") or {})]
-        return sorted(found, key=lambda job: (job.began or 0.0, job.number))
+        return sorted(found, key=lambda job: (job.began or 0.0, job.driver_number))
 
     def driver_log(self, job: str) -> str:
         """Return what a job's driver wrote; raises as `driver_jobs`."""
         told = self._get_json(f"{JOBS_URL_PATH}{quote(job, safe='')}/logs")
-        with self._errors_of_unexpected_response():
+        with self._convert_response_errors():
             return str(told["logs"])
 
     def nodes_and_resources(self) -> ClusterNodes:
         """Return the cluster's nodes and what of them is in use, see `summarise_nodes`; raises as `driver_jobs`."""
         told = self._get_json(ray_internals.DASHBOARD_NODES_PATH)
-        with self._errors_of_unexpected_response():
+        with self._convert_response_errors():
             return summarise_nodes(told)
 
     def read_log_file(self, node: str, name: str, lines: int = -1, most: int = MAX_JSON_BYTES) -> Iterator[bytes]:
@@ -188,7 +188,7 @@ class ClusterDashboard:
     def _file_exists(self, node: str, name: str) -> bool:
         query = urlencode({"node_id": node, "glob": glob.escape(name)})
         told = self._get_json(f"{ray_internals.DASHBOARD_LOG_LIST_PATH}?{query}")
-        with self._errors_of_unexpected_response():
+        with self._convert_response_errors():
             return any(name in files for files in told["data"]["result"].values())
 
     def _read_blocks(self, path: str, name: str, most: int) -> Iterator[bytes]:
@@ -205,15 +205,15 @@ class ClusterDashboard:
                 raise UserError(f"--address {self.address}: {name} broke off. The same command goes on") from None
 
     def _get_json(self, path: str) -> Any:
-        with self._errors_of_unexpected_response():
+        with self._convert_response_errors():
             return json.loads(b"".join(self._read_blocks(path, path, MAX_JSON_BYTES)))
 
     @contextmanager
-    def _errors_of_unexpected_response(self) -> Iterator[None]:
+    def _convert_response_errors(self) -> Iterator[None]:
         """Raise a UserError in the block for an answer that is not of Ray's dashboard."""
         try:
             yield
-        except (OSError, http.client.HTTPException, ValueError, RecursionError, *_UNEXPECTED_FORM_ERRORS):
+        except (OSError, http.client.HTTPException, ValueError, RecursionError, *_UNEXPECTED_RESPONSE_ERRORS):
             raise UserError(f"--address {self.address}: what answers there is no Ray dashboard") from None
 
     def _open_url(self, path: str) -> Any:
@@ -240,7 +240,7 @@ class ClusterDashboard:
             return NodeNotFoundError(text)
         if error.code == 404 and path != VERSION_URL_PATH:
             told = self._get_json(VERSION_URL_PATH)
-            with self._errors_of_unexpected_response():
+            with self._convert_response_errors():
                 here, there = version("ray"), escape_control(str(told.get("ray_version", "?"))[:40])
             asked = path.partition("?")[0]
             return UserError(f"--address {self.address}: runs Ray {there}, which has no {asked}; here is Ray {here}")
@@ -264,7 +264,7 @@ class _NoRedirectHandler(urllib.request.HTTPRedirectHandler):
         return None
 
 
-_UNEXPECTED_FORM_ERRORS = (AttributeError, IndexError, KeyError, TypeError, OverflowError)
+_UNEXPECTED_RESPONSE_ERRORS = (AttributeError, IndexError, KeyError, TypeError, OverflowError)
 """Errors of reading a document that has another form than expected."""
 
 _URL_OPENER = urllib.request.build_opener(_NoRedirectHandler)

@@ -35,7 +35,7 @@ DRIVER_MODULE = "study.driver"
 SEARCH_DRIVER, FINAL_TRAINING_DRIVER = "study", "final"
 """Kinds of drivers: of a search, and of a final training, whose results are models."""
 
-MAX_SHOWN_CHARACTERS = 120
+MAX_SHOWN_JOB_CHARACTERS = 120
 """Most characters of a job's id that a message shows."""
 
 MAX_TIMESTAMP_S = 1e11
@@ -47,29 +47,29 @@ class DriverJob:
     """A study's driver on a cluster.
 
     Attributes:
-        number: from 1, of the study's drivers.
+        driver_number: from 1, of the study's drivers.
         state: pending, running, stopped, succeeded or failed, as Ray says.
         began, ended: seconds since the epoch.
         python: the interpreter that runs it.
         environment: variables that it was given.
         node: Ray's id of its node; None: it has none yet.
         exit_code: of its driver, None where Ray does not know it.
-        kind: `SEARCH_DRIVER` or `FINAL_TRAINING_DRIVER`.
+        driver_kind: `SEARCH_DRIVER` or `FINAL_TRAINING_DRIVER`.
     """
 
     id: str
     study: str
-    spec: str
-    number: int
+    spec_hash: str
+    driver_number: int
     state: str
-    message: str
+    ray_message: str
     began: float | None
     ended: float | None
     python: str
     environment: dict[str, str]
     node: str | None = None
     exit_code: int | None = None
-    kind: str = SEARCH_DRIVER
+    driver_kind: str = SEARCH_DRIVER
 
     @property
     def study_owner(self) -> str:
@@ -111,7 +111,7 @@ class DriverJob:
                 raise ValueError
         except (AttributeError, TypeError, ValueError, OverflowError):
             raise UserError(
-                f"job {name[:MAX_SHOWN_CHARACTERS]!r}: what the cluster says of it is not what Ray says of a job"
+                f"job {name[:MAX_SHOWN_JOB_CHARACTERS]!r}: what the cluster says of it is not what Ray says of a job"
             ) from None
         if "study" in metadata:
             _check_study_name(name, metadata["study"])
@@ -136,8 +136,8 @@ def _check_study_name(job: str, name: str) -> None:
     try:
         check_study_name(name)
     except UserError as error:
-        why = str(error)[: 10 * MAX_SHOWN_CHARACTERS]
-        raise UserError(f"job {job[:MAX_SHOWN_CHARACTERS]!r} on the cluster: {why}") from None
+        why = str(error)[: 10 * MAX_SHOWN_JOB_CHARACTERS]
+        raise UserError(f"job {job[:MAX_SHOWN_JOB_CHARACTERS]!r} on the cluster: {why}") from None
 
 
 def driver_job_id(name: str, number: int) -> str:

@@ -20,7 +20,7 @@ ANSWER_ID_VARIABLE = "STUDY_ANSWER_AS"
 """Variable that holds the job's id in a job that has to answer."""
 
 ANSWER_LINE_MARK = "study-answer"
-ERROR_CLASSES = {kind.code: kind for kind in (UserError, StudyNotFoundError, StudyStoppedError, StartInterruptedError)}
+ERROR_BY_CODE = {kind.code: kind for kind in (UserError, StudyNotFoundError, StudyStoppedError, StartInterruptedError)}
 MAX_MESSAGE_CHARACTERS = 2000
 """Most characters that are shown of an error, and of the end of a log without one."""
 
@@ -58,9 +58,9 @@ def read_answer_from_log(ended: "DriverJob", log: str) -> Any:
     error = found.get("error")
     told = error if isinstance(error, dict) else {}
     said = str(told.get("message") or log[-MAX_MESSAGE_CHARACTERS:].strip())
-    said = shorten_text(said, MAX_MESSAGE_CHARACTERS) or ended.message
+    said = shorten_text(said, MAX_MESSAGE_CHARACTERS) or ended.ray_message
     by_status = {kind.exit_status: kind for kind in (UserError, StudyStoppedError, StartInterruptedError)}
-    raise ERROR_CLASSES.get(str(told.get("code")), by_status[ended.command_exit_status])(said)
+    raise ERROR_BY_CODE.get(str(told.get("code")), by_status[ended.command_exit_status])(said)
 
 
 def _find_marked_document(log: str, job: str) -> dict[str, Any]:

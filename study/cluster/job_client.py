@@ -31,7 +31,7 @@ from study.upstream.logging import hide_library_messages
 from study.upstream.ray_token import token_refused_error
 
 SUBMITTED_STUDY_FILE = "job-study.yaml"
-CODE_SUFFIXES = (".py", ".yaml", ".j2", ".html", ".css", ".js")
+UPLOADED_CODE_SUFFIXES = (".py", ".yaml", ".j2", ".html", ".css", ".js")
 """Endings of the package's files that are uploaded; caches, notes and stray files are not."""
 
 
@@ -78,7 +78,7 @@ def _copy_package_code(source: Path, target: Path) -> None:
     for path in sorted(source.rglob("*")):
         inside = path.relative_to(source)
         hidden = any(part.startswith((".", "__pycache__")) for part in inside.parts)
-        if path.is_file() and not path.is_symlink() and path.suffix in CODE_SUFFIXES and not hidden:
+        if path.is_file() and not path.is_symlink() and path.suffix in UPLOADED_CODE_SUFFIXES and not hidden:
             (target / inside).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, target / inside)
 
@@ -149,7 +149,7 @@ class JobClient:
 
     def jobs_of_study(self, name: str) -> list[DriverJob]:
         """Return the drivers of one study, the oldest first."""
-        return sorted((job for job in self.all_driver_jobs() if job.study == name), key=lambda job: job.number)
+        return sorted((job for job in self.all_driver_jobs() if job.study == name), key=lambda job: job.driver_number)
 
     def last_job_of_study(self, name: str) -> DriverJob:
         """Return the newest driver of a study.
@@ -178,7 +178,7 @@ class JobClient:
         before = self.jobs_of_study(spec.name)
         if before and before[-1].state not in ("failed", "stopped"):
             raise self._name_taken_error(before[-1], spec)
-        number = before[-1].number + 1 if before else 1
+        number = before[-1].driver_number + 1 if before else 1
         command = ["run", SUBMITTED_STUDY_FILE, "--address", "auto", "--or-resume"]
         metadata = driver_job_metadata(spec.name, spec.hash, number, python)
         try:
@@ -191,7 +191,7 @@ class JobClient:
 
     def _name_taken_error(self, last: DriverJob, spec: StudySpec) -> UserError:
         """Return the error of a study that is not submitted because one of its name is there."""
-        if last.spec != spec.hash:
+        if last.spec_hash != spec.hash:
             return UserError(f"{spec.name}: another study of that name is there. Under another name: --name")
         verb, ran, what = ["report"], "ran already", "Its report"
         if last.state != "succeeded":
@@ -211,9 +211,9 @@ class JobClient:
             UserError: it was never submitted, or runs.
         """
         last = self.check_driver_ended(self.last_job_of_study(name))
-        metadata = driver_job_metadata(name, last.spec, last.number + 1, last.python, kind=last.kind)
+        metadata = driver_job_metadata(name, last.spec_hash, last.driver_number + 1, last.python, kind=last.driver_kind)
         words = [command, name, "--address", "auto", *options]
-        return self.submit_job(driver_job_id(name, last.number + 1), words, metadata, last.environment)
+        return self.submit_job(driver_job_id(name, last.driver_number + 1), words, metadata, last.environment)
 
     def check_driver_ended(self, driver: DriverJob) -> DriverJob:
         """Return a driver that is over.
@@ -260,7 +260,7 @@ class JobClient:
                 return latest
             if deadline and time.monotonic() > deadline:
                 of_study = f"Its log: {study_command('logs', latest.study, '--address', self.address)}"
-                log = of_study if latest.study else latest.message
+                log = of_study if latest.study else latest.ray_message
                 raise UserError(f"{job}: did not {expected} within {patience:.0f} s, is {latest.state}. {log}")
             time.sleep(JOB_POLL_INTERVAL_S)
 
@@ -280,13 +280,13 @@ class JobClient:
         """
         log = self.follow_log(job)
         while True:
-            with self._errors_of_lost_connection(job, study):
+            with self._convert_connection_errors(job, study):
                 if (piece := next(log, None)) is None:
                     return self.wait_for_job(job)
             show(job_log.ANSI_COLOUR_PATTERN.sub("", piece))
 
     @contextmanager
-    def _errors_of_lost_connection(self, job: str, study: str) -> Iterator[None]:
+    def _convert_connection_errors(self, job: str, study: str) -> Iterator[None]:
         from aiohttp import ClientError
 
         try:
@@ -396,7 +396,7 @@ def submit_final_training(
         jobs.check_driver_ended(own[-1])
     known = own or jobs.jobs_of_study(str((spec.origin or {}).get("study", spec.name)))
     python, variables = (known[-1].python, known[-1].environment) if known else ("python", {})
-    number = own[-1].number + 1 if own else 1
+    number = own[-1].driver_number + 1 if own else 1
     command = ["train", SUBMITTED_STUDY_FILE, "--name", final.name, *options, "--address", "auto"]
     metadata = driver_job_metadata(final.name, final.hash, number, python, kind=FINAL_TRAINING_DRIVER)
     return jobs.submit_job(driver_job_id(final.name, number), command, metadata, {**variables, **environment}, spec)

@@ -199,7 +199,7 @@ class LocalClusterState:
         return replace(found, path=path)
 
     @classmethod
-    def remaining_of_home(cls, home: Home) -> Self:
+    def of_home_to_stop(cls, home: Home) -> Self:
         """Return what is to be stopped; of a cluster whose file is damaged, what can be found without it.
 
         Raises:
@@ -381,7 +381,7 @@ PART_START_TIMEOUT_S = 900.0
 SLOW_START_NOTICE_S = 10.0
 """Seconds after which the user is told, once, which parts are waited for, and how busy the machine is."""
 
-MAX_NODES_STARTING = max(2, os.cpu_count() or 1)
+MAX_NODES_STARTED_AT_ONCE = max(2, os.cpu_count() or 1)
 """Nodes that are started at the same time: two together take two thirds of the time of one after the other."""
 
 PARTS_POLL_INTERVAL_S = 0.3
@@ -446,8 +446,8 @@ class LocalCluster(LocalClusterState):
             self._make_cluster_folder()
             self._start_and_wait([mlflow_part(self, home), head_part(self, home)], tell)
             parts = [node_part(self, home, f"node-{n + 1}", cpus, cards[n::nodes]) for n in range(nodes)]
-            for first in range(0, nodes, MAX_NODES_STARTING):
-                self._start_and_wait(parts[first : first + MAX_NODES_STARTING], tell)
+            for first in range(0, nodes, MAX_NODES_STARTED_AT_ONCE):
+                self._start_and_wait(parts[first : first + MAX_NODES_STARTED_AT_ONCE], tell)
         except BaseException as error:
             with interrupt.ignore_stop_signals_in_block():
                 if isinstance(error, KeyboardInterrupt):

@@ -37,7 +37,7 @@ SHARED_FOLDERS = ("errors", "output", "requests", "report", "models")
 function."""
 
 
-class StudyDownloadFolder:
+class StudyLogShare:
     """The log share of one study on this node.
 
     Args:
@@ -142,7 +142,7 @@ def share_study_while_running(folder: StudyFolder) -> Iterator[None]:
     if logs is None:
         yield
         return
-    share, over = StudyDownloadFolder(folder, logs), threading.Event()
+    share, over = StudyLogShare(folder, logs), threading.Event()
 
     def keep() -> None:
         while not over.wait(MANIFEST_RENEWAL_INTERVAL_S):
@@ -175,6 +175,6 @@ def create_share_of_study(home: Home, name: str) -> dict[str, Any]:
     folder, logs = home.find_study(name), job_logs_folder()
     if logs is None:
         raise UserError("study share: is what a cluster's jobs run, to show a study to who has the cluster's token")
-    StudyDownloadFolder(folder, logs).create_share()
+    StudyLogShare(folder, logs).create_share()
     document: dict[str, Any] = json.loads((logs / LOG_SHARES_FOLDER / name / MANIFEST_FILE).read_text(encoding="utf-8"))
     return document

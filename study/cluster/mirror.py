@@ -102,7 +102,7 @@ def _check_file_name(name: str) -> str:
     return name
 
 
-FOLDERS_READ_BY_DEFAULT = ("errors", "output", "requests")
+FOLDERS_DOWNLOADED_BY_DEFAULT = ("errors", "output", "requests")
 """Folders of a study that commands read which look at it from afar."""
 
 
@@ -111,15 +111,15 @@ class FetchOptions:
     """Which files of a study are wanted besides study file and ledger, and how they are downloaded.
 
     Attributes:
-        is_wanted: returns whether a further file is wanted; in the folders `FOLDERS_READ_BY_DEFAULT`, files that no
-            longer exist are removed.
+        is_wanted: returns whether a further file is wanted; in the folders `FOLDERS_DOWNLOADED_BY_DEFAULT`, files that
+            no longer exist are removed.
         keeps_own_events: whether a ledger here that has events of its own is kept.
-        change_file: what is done with the study file before it is in its place.
+        change_study_file: what is done with the study file before it is in its place.
     """
 
     is_wanted: Callable[[str], bool]
     keeps_own_events: bool = False
-    change_file: Callable[[Path], None] | None = None
+    change_study_file: Callable[[Path], None] | None = None
 
 
 def download_study(read: RemoteFileReader, manifest: ShareManifest, folder: Path, options: FetchOptions) -> list[str]:
@@ -140,12 +140,12 @@ def download_study(read: RemoteFileReader, manifest: ShareManifest, folder: Path
     came = list[str]()
     if _download_ledger(read, manifest, folder / LEDGER_FILE_NAME, options.keeps_own_events):
         came.append(LEDGER_FILE_NAME)
-    if _download_file(read, manifest, folder, STUDY_FILE_NAME, options.change_file):
+    if _download_file(read, manifest, folder, STUDY_FILE_NAME, options.change_study_file):
         came.append(STUDY_FILE_NAME)
     for name in sorted({*manifest.files} - {STUDY_FILE_NAME, LEDGER_FILE_NAME}):
         if options.is_wanted(name) and _download_file(read, manifest, folder, name):
             came.append(name)
-    for part in (part for part in FOLDERS_READ_BY_DEFAULT if options.is_wanted(f"{part}/")):
+    for part in (part for part in FOLDERS_DOWNLOADED_BY_DEFAULT if options.is_wanted(f"{part}/")):
         for path in (folder / part).glob("[!.]*"):
             if f"{part}/{path.name}" not in manifest.files:
                 path.unlink(missing_ok=True)
@@ -217,7 +217,7 @@ def _download_new_lines(read: RemoteFileReader, local: bytes, most: int) -> byte
             return b"".join(lines[lines.index(last) + 1 :])
         if not lines:
             return None
-        asked += LineChainState.after_line(lines[-1]).number - LineChainState.after_line(last).number
+        asked += LineChainState.before_line(lines[-1]).number - LineChainState.before_line(last).number
     return None
 
 
@@ -230,7 +230,7 @@ def _check_ledger_lines_follow(new: bytes, local: bytes) -> None:
     chain = LineChainState()
     if local:
         last = last_line(local)
-        chain = LineChainState.after_line(last)
+        chain = LineChainState.before_line(last)
         chain.advance_if_next(last)
     for line in new.splitlines(keepends=True):
         if not chain.advance_if_next(line):
@@ -299,7 +299,7 @@ class RemoteStudy:
             node=self._node,
             folder=manifest.folder,
             python=self._remote_python,
-            events=LineChainState.after_line(last_line((folder / LEDGER_FILE_NAME).read_bytes())).number + 1,
+            events=LineChainState.before_line(last_line((folder / LEDGER_FILE_NAME).read_bytes())).number + 1,
         )
         if self._known and LEDGER_FILE_NAME not in came and self._known.events:
             found = replace(found, events=self._known.events)  # the ledger here has had its own events since
@@ -330,14 +330,14 @@ class RemoteStudy:
             if self._last and self._last.has_ended:
                 why = "no such study on the cluster: its driver ended before it made it, or it was deleted"
             raise RemoteStudyNotFoundError(f"{self._name}: {why} ({what})")
-        return self._manifest_by_job()
+        return self._manifest_from_new_job()
 
     def _renewed_manifest(self) -> ShareManifest:
         """Return the manifest after a while: of the driver, where one runs, else of a job."""
         if self._last and not self._last.has_ended:
             time.sleep(1.5 * MANIFEST_RENEWAL_INTERVAL_S)
             return self._read_manifest()
-        return self._manifest_by_job()
+        return self._manifest_from_new_job()
 
     def _read_manifest(self) -> ShareManifest:
         data = b"".join(self._head.read_log_file(self._node, f"{LOG_SHARES_FOLDER}/{self._name}/{MANIFEST_FILE}"))
@@ -347,7 +347,7 @@ class RemoteStudy:
             document = None
         return ShareManifest.from_document(self._name, document)
 
-    def _manifest_by_job(self) -> ShareManifest:
+    def _manifest_from_new_job(self) -> ShareManifest:
         """Return the manifest of a job that shares the study's files.
 
         Raises:
@@ -369,9 +369,9 @@ class RemoteStudy:
 MIRRORS_FOLDER = ".clusters"
 
 
-def is_read_by_default(name: str) -> bool:
+def is_downloaded_by_default(name: str) -> bool:
     """Return whether a file of this name is read besides study file and ledger."""
-    return name.startswith(tuple(f"{part}/" for part in FOLDERS_READ_BY_DEFAULT))
+    return name.startswith(tuple(f"{part}/" for part in FOLDERS_DOWNLOADED_BY_DEFAULT))
 
 
 class StudyMirror:
@@ -399,7 +399,7 @@ class StudyMirror:
             self.home.path.mkdir(parents=True, exist_ok=True)
             write_home_format(self.home.path)
             study, folder = RemoteStudy(head, name, drivers, self.known_origin(name)), self._folder(name)
-            found, _ = study.download_study_files(folder, FetchOptions(is_read_by_default))
+            found, _ = study.download_study_files(folder, FetchOptions(is_downloaded_by_default))
             self._write_running_lease(name, found)
         except OSError as error:
             if find_disk_error(error):

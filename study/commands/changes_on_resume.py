@@ -14,7 +14,7 @@ from study.spec.study_spec import PLACEMENT_KEYS, StudySpec
 from study.spec.yaml_document import apply_profile, parse_assignment, read_study_file
 from study.text import flatten_mapping, format_parameter, shorten_text
 
-REMEDY_BY_KEY = {
+REMEDY_BY_UNCHANGEABLE_KEY = {
     "search.trials": "More configurations: study resume {name} --trials +50",
     "train.epochs": "Trials of more epochs are another study: study run FILE --set train.epochs=40 --name NEW",
     "train.threads": "Trials are bit for bit the same only on as many threads",
@@ -37,7 +37,7 @@ def placement_on_resume(folder: StudyFolder, record: StudyRecord, assignments: I
         return dict(record.placement)
     for key, _, place in changed:
         if key not in PLACEMENT_KEYS:
-            raise UserError(f"{place}: {_refusal_message(key, folder.name)}")
+            raise UserError(f"{place}: {_unchangeable_key_message(key, folder.name)}")
     spec, document = folder.load_spec(), read_study_file(folder.spec_file)
     last = [(key, value, f"{key} of the last session") for key, value in record.placement.items()]
     for key, value, place in [*last, *changed]:
@@ -84,7 +84,7 @@ def study_file_changes_text(folder: StudyFolder, spec: StudySpec) -> str:
     """Return what differs in a study file from what its study began with: `train.epochs 200 -> 7`; empty: nothing."""
     began, now = (flatten_mapping(each.to_document()) for each in (folder.load_spec(), spec))
     keys = [key for key in dict.fromkeys([*began, *now]) if began.get(key) != now.get(key)]
-    changes = [f"{key} {_shown(began, key)} -> {_shown(now, key)}" for key in keys]
+    changes = [f"{key} {_value_or_not_given(began, key)} -> {_value_or_not_given(now, key)}" for key in keys]
     more = f" and {len(changes) - MAX_NAMED_CHANGES} more" if len(changes) > MAX_NAMED_CHANGES else ""
     return f"{', '.join(changes[:MAX_NAMED_CHANGES])}{more}"
 
@@ -102,13 +102,13 @@ def check_study_is_new(home: Home, spec: StudySpec) -> None:
     home.check_name_is_free(spec.name, changed)
 
 
-def _shown(values: Mapping[str, Value], key: str) -> str:
+def _value_or_not_given(values: Mapping[str, Value], key: str) -> str:
     return shorten_text(format_parameter(values[key])) if key in values else "not given"
 
 
-def _refusal_message(key: str, name: str) -> str:
+def _unchangeable_key_message(key: str, name: str) -> str:
     section = ".".join(key.split(".")[:2])
-    instead = REMEDY_BY_KEY.get(key) or REMEDY_BY_KEY.get(section)
+    instead = REMEDY_BY_UNCHANGEABLE_KEY.get(key) or REMEDY_BY_UNCHANGEABLE_KEY.get(section)
     if instead is None:
         instead = "It decides what trials compute or are compared by. Another study: study run FILE --name OTHER"
     return f"cannot change while {name} goes on. {instead.format(name=name)}. What can: {', '.join(PLACEMENT_KEYS)}"

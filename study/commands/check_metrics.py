@@ -19,7 +19,7 @@ ClassAndBiasClass = tuple[int | None, int | None]
 """A class and a bias class; None: any."""
 
 PARITY_METRICS = ("demographic_parity", "accuracy_parity")
-ALL_CELLS_METRICS = ("unbiased_accuracy", "worst_group_accuracy")
+METRICS_NEEDING_ALL_CELLS = ("unbiased_accuracy", "worst_group_accuracy")
 
 
 def empty_cells_that_forbid_metric(
@@ -45,7 +45,7 @@ def empty_cells_that_forbid_metric(
         return [(None, s) for _, s in _incomparable_cells(0, [sum(column) for column in zip(*cells, strict=True)])]
     if metric in CELLS_BY_GROUP_METRIC:
         wanted = [CELLS_BY_GROUP_METRIC[metric]]
-    elif metric in ALL_CELLS_METRICS:
+    elif metric in METRICS_NEEDING_ALL_CELLS:
         wanted = list(table)
     elif metric in ("aligned_accuracy", "conflicting_accuracy"):
         wanted = [(y, s) for y, s in table if (y == s) == (metric == "aligned_accuracy")]

@@ -21,11 +21,11 @@ from study.text import pluralise
 ResultT = TypeVar("ResultT")
 SECONDS_PER_HOUR = 3600.0
 
-MEASURED_SECONDS, MAX_FIRST_SECONDS = 2.0, 20.0
+PACE_MEASURING_SECONDS, MAX_FIRST_EPOCH_SECONDS = 2.0, 20.0
 """Time up to which further epochs are measured, and time of a first one up to which a second is: one alone says little,
 and the first warms up."""
 
-START_SECONDS, REFERENCE_SECONDS, TRIAL_SECONDS, END_SECONDS = 7.0, 0.5, 0.3, 3.0
+STUDY_START_SECONDS, REFERENCE_FIT_SECONDS, PER_TRIAL_SECONDS, STUDY_END_SECONDS = 7.0, 0.5, 0.3, 3.0
 """What a study takes beside its epochs on an idle machine: until its first trial began (import, Ray, a first worker),
 for each model that needs no search, for each trial, and for test split, MLflow and report at the end. See
 tests/benchmarks/results/performance.md."""
@@ -120,7 +120,7 @@ def estimate_cost(spec: StudySpec, plan: Plan, on_begin: Callable[[], object] = 
 def measure_pace(spec: StudySpec, on_begin: Callable[[], object] = bool) -> EpochPace | str:
     """Measure the pace of the file's own configuration by running its first epochs in this process.
 
-    It is two epochs, or as many as end in `MEASURED_SECONDS`, or one long one. Of several the first does not count.
+    Two epochs, or as many as end in `PACE_MEASURING_SECONDS`, or one long one. Of several the first does not count.
 
     Nothing is downloaded for it, and no code of a study file that others wrote is run.
 
@@ -144,7 +144,7 @@ def measure_pace(spec: StudySpec, on_begin: Callable[[], object] = bool) -> Epoc
     on_begin()
     load = os.getloadavg()[0]
     try:
-        measured = call_with_worker_priority(lambda: _first_epochs(single_trial.SingleTrial(spec).epochs()))
+        measured = call_with_worker_priority(lambda: _measure_first_epochs(single_trial.SingleTrial(spec).epochs()))
     except (UserError, RuntimeError, MemoryError) as error:  # torch's errors are RuntimeErrors
         if isinstance(error, UserError):
             data.load(spec.base["data"])  # raises again if the data were the reason
@@ -171,14 +171,14 @@ def measure_pace(spec: StudySpec, on_begin: Callable[[], object] = bool) -> Epoc
     return EpochPace(seconds, basis, tuple(caveats), load)
 
 
-def _first_epochs(epochs: Iterator[dict[str, float]]) -> list[dict[str, float]]:
+def _measure_first_epochs(epochs: Iterator[dict[str, float]]) -> list[dict[str, float]]:
     """Return the metrics of a trial's first epochs, see `measure_pace`; those before an error if there are any."""
     measured: list[dict[str, float]] = []
     begin = time.monotonic()
     try:
         for metrics in epochs:
             measured.append(metrics)
-            limit = MAX_FIRST_SECONDS if len(measured) == 1 else MEASURED_SECONDS
+            limit = MAX_FIRST_EPOCH_SECONDS if len(measured) == 1 else PACE_MEASURING_SECONDS
             if time.monotonic() - begin > limit:
                 break
     except (UserError, RuntimeError, MemoryError):
@@ -230,8 +230,8 @@ def compute_cost(spec: StudySpec, plan: Plan, pace: EpochPace) -> ExpectedCost:
     seconds = pace.seconds_per_epoch * pace.slowdown(spec.resources.cpu, max(1, at_once), machine_cpus)
     searched = sum(count for stage, count in budget.trials.items() if stage not in ("confirm", "rule"))
     trials = searched + budget.trials["confirm"] + budget.rule_trials["expected"]
-    beside = START_SECONDS + END_SECONDS + len(budget.references) * REFERENCE_SECONDS
-    beside = (beside + trials * TRIAL_SECONDS / max(1, at_once)) * pace.slowdown_of_single_process(machine_cpus)
+    beside = STUDY_START_SECONDS + STUDY_END_SECONDS + len(budget.references) * REFERENCE_FIT_SECONDS
+    beside = (beside + trials * PER_TRIAL_SECONDS / max(1, at_once)) * pace.slowdown_of_single_process(machine_cpus)
 
     def hours(name: str) -> CostHours:
         epochs, fresh = budget.epochs[name], budget.trials["confirm"] + budget.rule_trials[name]

@@ -236,12 +236,12 @@ def export_images(name: str, folder: Path, assignments: Iterable[str] = ()) -> P
                 file = f"{len(rows):0{digits}}.png"
                 pixels = np.ascontiguousarray(images[index].transpose(1, 2, 0)).squeeze()
                 Image.fromarray(pixels).save(folder / file)
-                target = _class_text(facts.class_names, int(split.target[index]))
-                bias = "" if split.bias is None else _class_text(facts.bias_names, int(split.bias[index]))
+                target = _class_name_or_code(facts.class_names, int(split.target[index]))
+                bias = "" if split.bias is None else _class_name_or_code(facts.bias_names, int(split.bias[index]))
                 rows.append({"file": file, "class": target, "bias": bias, "split": split_name})
         write_atomically(folder / LABELS_FILE_NAME, pd.DataFrame(rows, columns=columns).to_csv(index=False), 0o666)
     return folder / LABELS_FILE_NAME
 
 
-def _class_text(names: Sequence[str] | None, code: int) -> str:
+def _class_name_or_code(names: Sequence[str] | None, code: int) -> str:
     return "" if code < 0 else names[code] if names else str(code)

@@ -109,7 +109,7 @@ def method_section(named: str, bias: BiasKnowledge, is_table: bool, pretrained: 
     return values
 
 
-def label_method_sections(
+def method_sections_by_label(
     names: Sequence[str], bias: BiasKnowledge, is_table: bool, pretrained: bool = False
 ) -> dict[str, Section]:
     """Return the sections of the methods of one file by their labels in it, the file's own first.
@@ -138,7 +138,7 @@ def with_method_defaults(values: Section) -> dict[str, Value]:
     return {key: knob.default for key, knob in methods.method_knobs(values).items()} | dict(values)
 
 
-def method_needs_sentence(values: Section) -> str:
+def bias_needs_sentence(values: Section) -> str:
     """Return a sentence on what a method needs to know of the bias."""
     source = values.get("bias_source")
     if source == "model":
@@ -185,7 +185,7 @@ def draft_search_space(
 
 
 CLASS_WEIGHTS_KEY, CELL_WEIGHTS_KEY = "method.class_weights", "method.cell_weights"
-MAX_TABLE_DECAY, TABLE_DECAY_TIMES_ROWS, DEFAULT_ROWS = 0.05, 8.0, 1000
+MAX_TABLE_WEIGHT_DECAY, TABLE_WEIGHT_DECAY_TIMES_ROWS, DEFAULT_ROWS = 0.05, 8.0, 1000
 """Weight decay of a table: the strongest that is searched; the first one tried, times the number of training rows; and
 that number where it is not known. A decay w added to the mean loss equals w times the rows added to the summed loss:
 few rows need a larger one. Above 0.05 some linear networks learn nothing (`tests/benchmarks/references.py`)."""
@@ -205,7 +205,7 @@ def table_search_space(rows: int | None, views: bool) -> dict[str, Value]:
         CLASS_WEIGHTS_KEY: {"low": 0.7, "high": 1.0},
         CELL_WEIGHTS_KEY: {"low": 0.0, "high": 1.0},
         "train.learning_rate": {"low": 0.001, "high": 0.01, "log": True},
-        "train.weight_decay": {"low": min_decay, "high": MAX_TABLE_DECAY, "log": True},
+        "train.weight_decay": {"low": min_decay, "high": MAX_TABLE_WEIGHT_DECAY, "log": True},
     }
 
 
@@ -217,7 +217,7 @@ def first_table_params(rows: int | None) -> Params:
 
 def first_table_weight_decay(rows: int | None) -> float:
     """Return the weight decay that is tried first on a table of so many training rows."""
-    return round_to_two_digits(min(0.02, TABLE_DECAY_TIMES_ROWS / (rows or DEFAULT_ROWS)))
+    return round_to_two_digits(min(0.02, TABLE_WEIGHT_DECAY_TIMES_ROWS / (rows or DEFAULT_ROWS)))
 
 
 def round_to_two_digits(value: float) -> float:
@@ -326,28 +326,28 @@ class DraftAnswers:
     """Answers that a study file is made from.
 
     Attributes:
-        data: its section.
+        data_section: its section.
         methods: one or several, which are then searched over.
-        gpu: whether its trials have a GPU each, or a share of one.
+        uses_gpu: whether its trials have a GPU each, or a share of one.
         n_training_images: number of training images of the user's own; None: not known, or no images.
         n_training_rows: number of training rows of a table; None: not known, or no table.
-        bias: what the user knows of it.
+        bias_knowledge: what the user knows of it.
         data_comment: a comment above the data.
         tries_papers_first: whether the papers' configurations are tried first, where there are some.
-        network: the `model` section of a frozen pretrained network; None: one of random weights.
+        model_section: that of a frozen pretrained network; None: one of random weights.
     """
 
     name: str
-    data: Section
+    data_section: Section
     methods: tuple[str, ...]
-    gpu: bool
-    trials: int
-    bias: BiasKnowledge
+    uses_gpu: bool
+    n_trials: int
+    bias_knowledge: BiasKnowledge
     n_training_images: int | None = None
     n_training_rows: int | None = None
     data_comment: str | None = None
     tries_papers_first: bool = True
-    network: Section | None = None
+    model_section: Section | None = None
 
 
 def draft_study_file(answers: DraftAnswers, file: str, schema: str | None = None) -> str:
@@ -360,19 +360,19 @@ def draft_study_file(answers: DraftAnswers, file: str, schema: str | None = None
     Raises:
         UserError: the answers contradict each other.
     """
-    facts = data.describe(dict(answers.data))
-    bias = answers.bias
-    labelled = label_method_sections(answers.methods, bias, facts.is_table, answers.network is not None)
+    facts = data.describe(dict(answers.data_section))
+    bias = answers.bias_knowledge
+    labelled = method_sections_by_label(answers.methods, bias, facts.is_table, answers.model_section is not None)
     sections = list(labelled.values())
     names = [str(section["name"]) for section in sections]
     plain = method_section(ordinary_loss_name(names), bias, facts.is_table)
     views = any(methods.method_needs(with_method_defaults(section)).views_key for section in [plain, *sections])
     shapes = views or any("regulariser" in section for section in sections)
-    model = dict(answers.network) if answers.network else _model_section(facts, answers.gpu, views)
-    model |= {"adapter": 1} if answers.network and shapes else {}
+    model = dict(answers.model_section) if answers.model_section else _model_section(facts, answers.uses_gpu, views)
+    model |= {"adapter": 1} if answers.model_section and shapes else {}
     model |= {"head": "mlp"} if views else {}
     trained = models.facts_of_network_inputs(model, facts)
-    epochs = 60 if answers.gpu and not answers.network else 20
+    epochs = 60 if answers.uses_gpu and not answers.model_section else 20
     images = math.inf if answers.n_training_images is None else answers.n_training_images
     batch = next((size for size in BATCH_SIZES if images >= MIN_STEPS_PER_EPOCH * size), BATCH_SIZES[-1])
     train: dict[str, Value] = {"epochs": epochs, "batch_size": batch, "learning_rate": 0.001}
@@ -384,39 +384,39 @@ def draft_study_file(answers: DraftAnswers, file: str, schema: str | None = None
         }
     augmentation = default_augmentation(trained, views, bias)
     train |= {"augmentation": augmentation} if augmentation else {}
-    few = bias.known_labels != "none" and not answers.gpu and images <= MAX_SAMPLES_FOR_FOLDS
-    if few and answers.methods == METHODS_WITH_BIAS_LABELS and not facts.is_table and not answers.network:
+    few = bias.known_labels != "none" and not answers.uses_gpu and images <= MAX_SAMPLES_FOR_FOLDS
+    if few and answers.methods == METHODS_WITH_BIAS_LABELS and not facts.is_table and not answers.model_section:
         train["probe"] = "fitted"
-    train |= {"precision": "bfloat16"} if answers.gpu else {}
+    train |= {"precision": "bfloat16"} if answers.uses_gpu else {}
     space = draft_search_space(labelled, facts, trained, views, bias, answers.n_training_rows)
     point, decay = first_tried_params(labelled, space, answers.n_training_rows), 0.0
-    if answers.network:
+    if answers.model_section:
         decay = round_to_two_digits(min(0.3, FEATURES_DECAY_TIMES_IMAGES / (answers.n_training_images or DEFAULT_ROWS)))
         ends = decay / FEATURES_DECAY_RANGE_FACTOR, decay * FEATURES_DECAY_RANGE_FACTOR
         low, high = map(round_to_two_digits, ends)
         space["train.weight_decay"] = {"low": low, "high": high, "log": True}
         train["weight_decay"] = decay
-    on_features = answers.network is not None and [*labelled] == [FROZEN_FEATURES_METHOD]
+    on_features = answers.model_section is not None and [*labelled] == [FROZEN_FEATURES_METHOD]
     if on_features:
         del space["train.learning_rate"]
         train["schedule"] = "cosine"
         point = {"method.name": FROZEN_FEATURES_METHOD, "train.weight_decay": decay}
     metric = default_metric(facts)
     if METRICS[metric].needs_inferred_groups:
-        train["inferred_groups"] = EARLY_LAYERS_VALUE if answers.network else "gce"
-    profile = "cpu" if answers.gpu else "gpu"
+        train["inferred_groups"] = EARLY_LAYERS_VALUE if answers.model_section else "gce"
+    profile = "cpu" if answers.uses_gpu else "gpu"
     has_folds = _should_use_folds(answers, metric)
     text = _study_file_template().render(
         schema=schema,
-        about=f"{answers.name}: {', '.join(names)} on {data.dataset_title(answers.data, facts)}.",
+        about=f"{answers.name}: {', '.join(names)} on {data.dataset_title(answers.data_section, facts)}.",
         **{verb: study_command(verb, file) for verb in ("plan", "trial", "run")},
         name=answers.name,
         note=answers.data_comment,
-        data={**answers.data, "folds": N_FOLDS} if has_folds else answers.data,
+        data={**answers.data_section, "folds": N_FOLDS} if has_folds else answers.data_section,
         folds=N_FOLDS if has_folds else None,
         model=model,
         are_photos=not trained.is_table and facts.shape[0] == 3 and min(facts.shape[1:]) >= MIN_PHOTOGRAPH_SIDE,
-        methods=[method_needs_sentence(section) for section in sections],
+        methods=[bias_needs_sentence(section) for section in sections],
         method=sections[0],
         alternatives={label: values for label, values in labelled.items() if label != values["name"]},
         train=train,
@@ -427,10 +427,10 @@ def draft_study_file(answers: DraftAnswers, file: str, schema: str | None = None
         papers=answers.tries_papers_first and has_paper_values(sections, space),
         margin=None if facts.is_table else SEARCH_MARGIN_ON_FOLDS if has_folds else SEARCH_MARGIN,
         top=CONFIRM_TOP_ON_TABLE_FOLDS if facts.is_table else CONFIRM_TOP_ON_FOLDS,
-        trials=answers.trials,
+        trials=answers.n_trials,
         metric_words=METRICS[metric].description + (" Smaller is better." if lower_is_better(metric) else ""),
         metric=f"val/{metric}",
-        resources="{cpu: 2, gpu: 0.5}" if answers.gpu else "{cpu: 1, gpu: 0}",
+        resources="{cpu: 2, gpu: 0.5}" if answers.uses_gpu else "{cpu: 1, gpu: 0}",
         profile=profile,
         overrides=PROFILE_OVERRIDES[profile],
     )
@@ -456,7 +456,7 @@ def _should_use_folds(answers: DraftAnswers, metric: str) -> bool:
     if samples is None or samples > MAX_SAMPLES_FOR_FOLDS or metric != "shrunk_unbiased_log_loss":
         return False
     try:
-        data.describe({**answers.data, "folds": N_FOLDS})
+        data.describe({**answers.data_section, "folds": N_FOLDS})
     except UserError:  # the split is the user's own, or there is no such key
         return False
     return True

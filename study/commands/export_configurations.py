@@ -178,7 +178,7 @@ def exported_spec(folder: StudyFolder, results: Results, candidate: Candidate, c
         values = {**values, "epoch": round(statistics.median(chosen))}
     rule += "" if spec.objective.epoch_window is None else f", each {chosen_epoch_text(spec.objective)}"
     labels = spec.labels_of_params(candidate.trial.params)
-    runs = TrackingState.load(folder.tracking_file, folder.tracking_uri).runs
+    runs = TrackingState.load(folder.tracking_state_file, folder.tracking_uri).runs
     origin: ExportOrigin = {
         "format": EXPORT_FORMAT_VERSION,
         "study": spec.name,

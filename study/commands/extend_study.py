@@ -8,7 +8,7 @@ from study.errors import UserError
 from study.home.events import ENDED_STATES, ConfirmRequested, SearchExtended, TrialsRetried
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger
-from study.home.record import SPACE_EXHAUSTED, STOPPED_BY_USER, StudyRecord
+from study.home.record import SPACE_EXHAUSTED_REASON, STOPPED_BY_USER_REASON, StudyRecord
 from study.ranking import Results
 from study.spec import StudySpec
 from study.spec.search_checks import count_configurations
@@ -17,11 +17,11 @@ from study.sweep.search_stage import reached_search_limit
 
 RETRY_REMEDY = "To run that again, once its cause is mended: study resume {} --failed"
 
-DEFAULT_TOP, DEFAULT_SEEDS = 5, 5
+DEFAULT_CONFIRM_TOP, DEFAULT_CONFIRM_SEEDS = 5, 5
 """Configurations that `study confirm` runs again, and seeds of each, where its options do not say."""
 
 
-def add_trials(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecord:
+def add_search_trials(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecord:
     """Let the search of a study try more configurations.
 
     Args:
@@ -37,19 +37,19 @@ def add_trials(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecord
     check_additional_trials(spec, trials)
     with _open_for_extension(folder) as (ledger, record):
         ended_by = record.search_ended_by or reached_search_limit(spec, record)  # a driver that dies tells none
-        ended = record.has_search_end_request or ended_by not in (None, "trials", SPACE_EXHAUSTED)
+        ended = record.has_search_end_request or ended_by not in (None, "trials", SPACE_EXHAUSTED_REASON)
         planned = record.max_configurations(spec.n_configurations)
         extended = (record.n_configurations_tried if ended else planned) + int(trials)
         if (most := count_configurations(spec.search, spec.space)) is not None:
             are_all_planned = not ended and planned >= most
-            if record.search_ended_by == SPACE_EXHAUSTED or are_all_planned:
+            if record.search_ended_by == SPACE_EXHAUSTED_REASON or are_all_planned:
                 raise UserError(f"{spec.name}: its space has no further configurations: {most}, all are tried")
             extended = min(extended, most)
         record.apply(ledger.append(SearchExtended(extended)))
         return record
 
 
-def retry_failed(folder: StudyFolder, spec: StudySpec) -> StudyRecord:
+def retry_failed_trials(folder: StudyFolder, spec: StudySpec) -> StudyRecord:
     """Let all trials that failed run again from the start, with the same configuration and seed.
 
     Repeats that ended because their configuration's first trial failed run again as well.
@@ -68,7 +68,7 @@ def retry_failed(folder: StudyFolder, spec: StudySpec) -> StudyRecord:
 
 
 def trial_numbers_to_retry(folder: StudyFolder) -> list[int]:
-    """Return the trials that `retry_failed` would run again; raise as it does."""
+    """Return the trials that `retry_failed_trials` would run again; raise as it does."""
     return _trial_numbers_to_retry(Results.load(folder))
 
 
@@ -81,12 +81,12 @@ def _trial_numbers_to_retry(results: Results) -> list[int]:
 
 
 def failed_trial_numbers(record: StudyRecord) -> list[int]:
-    """Return the numbers of the trials that `retry_failed` runs again; none where nothing has failed."""
+    """Return the numbers of the trials that `retry_failed_trials` runs again; none where nothing has failed."""
     failed = {trial.number for trial in record.trials.values() if trial.state == "failed"}
     ended_with = (
         trial.number
         for trial in record.trials_of_stages("replicate")
-        if trial.state == "pruned" and trial.repeated_trial in failed and trial.reason != STOPPED_BY_USER
+        if trial.state == "pruned" and trial.repeated_trial in failed and trial.reason != STOPPED_BY_USER_REASON
     )
     return sorted({*failed, *ended_with})
 
@@ -101,7 +101,7 @@ def has_only_failures_left(results: Results) -> bool:
 
 
 def check_additional_trials(spec: StudySpec, trials: str) -> None:
-    """Refuse a text that is no number of additional trials, and a study that can have none; see `add_trials`.
+    """Refuse a text that is no number of additional trials, and a study that can have none; see `add_search_trials`.
 
     Raises:
         UserError: says which.
@@ -120,7 +120,7 @@ def add_fresh_seeds(
     """Let the best configurations of a study run again on fresh seeds; earlier repeats count.
 
     Args:
-        top, seeds: None: `DEFAULT_TOP` or fewer, and `DEFAULT_SEEDS`; with `rules` as many as before.
+        top, seeds: None: `DEFAULT_CONFIRM_TOP` or fewer, and `DEFAULT_CONFIRM_SEEDS`; with `rules` as many as before.
         rules: let every selection rule's pick run on these seeds as well. Once asked for, this holds for later calls
             too.
 
@@ -148,7 +148,7 @@ def make_confirm_event(results: Results, top: int | None, seeds: int | None, rul
         raise UserError(f"{spec.name}: is {record.state}, its search must end first: study resume {spec.name}")
     before = results.confirmation.settings
     complete = len(results.ranked_by_search_value)
-    best = max(1, min(DEFAULT_TOP, complete)), 1 if spec.folds else DEFAULT_SEEDS
+    best = max(1, min(DEFAULT_CONFIRM_TOP, complete)), 1 if spec.folds else DEFAULT_CONFIRM_SEEDS
     default = (before.top, before.seeds) if rules else best
     top, seeds = (default[0] if top is None else top), (default[1] if seeds is None else seeds)
     asked = ConfirmRequested(top, seeds, rules or before.rules is True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from study.cluster.dashboard import ClusterDashboard
-from study.cluster.mirror import FetchOptions, LedgerMismatchError, RemoteStudy, is_read_by_default
+from study.cluster.mirror import FetchOptions, LedgerMismatchError, RemoteStudy, is_downloaded_by_default
 from study.commands.final_training import fetch_models_command
 from study.errors import UserError, find_disk_error
 from study.files import safe_path_below
@@ -66,9 +66,9 @@ def fetch_study(home: Home, name: str, address: str, models: bool = False, renam
     place = folder.path if known else home.path / f".{local}.fetch"
     reading = RemoteStudy(head, name, drivers, known or read_fetch_origin(StudyFolder(place)))
     options = FetchOptions(
-        lambda file: is_read_by_default(file) or not file.startswith("models/") or models,
+        lambda file: is_downloaded_by_default(file) or not file.startswith("models/") or models,
         keeps_own_events=known is not None,
-        change_file=None if local == name else _study_file_renamer(local),
+        change_study_file=None if local == name else _study_file_renamer(local),
     )
     try:
         home.path.mkdir(parents=True, exist_ok=True)
@@ -143,7 +143,7 @@ def _study_file_renamer(name: str) -> Callable[[Path], None]:
 
 def _track_in_mlflow(home: Home, folder: StudyFolder) -> str | None:
     """Bring a fetched study into MLflow if that is this home's own; another may be the cluster's, which has it."""
-    if not home.owns_tracking:
+    if not home.uses_own_mlflow:
         return None
     from study.commands.report import artifact_folder_by_result_file, lead_sentences_by_title
     from study.tracking import MlflowTracker

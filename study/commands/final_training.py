@@ -68,14 +68,14 @@ def default_final_seeds(home: Home, spec: StudySpec, name: str | None = None, wi
     if (folder := home.study_or_none(final.name)) is not None:
         with suppress(UserError):  # another configuration, which is refused later
             return list(seeds_of_training(folder.load_spec(), final, folder.name))
-    first = _unused_seed(home, spec.origin or {})
+    first = _first_unused_seed(home, spec.origin or {})
     for _, other in _trainings_of_same_study(home, final):
         if other.final_seeds and min(other.final_seeds) >= first and fitted >= other.is_scikit_learn_reference:
             return list(other.final_seeds[:1] if fitted else other.final_seeds)
     return list(final_seeds(first, fitted))
 
 
-def _unused_seed(home: Home, origin: ExportOrigin) -> int:
+def _first_unused_seed(home: Home, origin: ExportOrigin) -> int:
     """Return the first seed that a study did not use.
 
     It is read from the exported file, and from the study itself if the home has it; 0 where neither tells.
@@ -282,7 +282,7 @@ def final_training_spec(
     return replace(spec, name=name, base=base, search=search, final_seeds=tuple(seeds), origin=origin or None)
 
 
-def create_or_extend(home: Home, spec: StudySpec, function: bytes | None = None) -> StudyFolder:
+def create_or_extend_training(home: Home, spec: StudySpec, function: bytes | None = None) -> StudyFolder:
     """Return the folder of a final training: a new one, or this configuration's existing one with these seeds added.
 
     Args:
@@ -385,7 +385,7 @@ def _find_description(home: Home, model: str, seed: int | None) -> Path:
         found = find_model(folder, results)
         description = found.description if found else None
     else:
-        description = folder.description_file(numbers[seed])
+        description = folder.model_description_file(numbers[seed])
     if (description is None or not description.is_file()) and (how := fetch_models_command(folder, results)):
         raise UserError(f"{model}: its models are on the cluster that it was fetched from. To fetch them: {how}")
     if description is None:

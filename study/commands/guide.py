@@ -17,7 +17,7 @@ from study.errors import UserError, did_you_mean
 GUIDE_FOLDER = files("study").joinpath("guide")
 INDEX_PAGE = "index"
 MAINTAINER_PAGES = ("adding-things", "architecture", "changelog")
-EXCERPT_LINES, MAX_LINE_CHARACTERS = (16, 8, 8), 120
+EXCERPT_LINES_BY_RANK, MAX_LINE_CHARACTERS = (16, 8, 8), 120
 """Lines of each section that is shown, the best first, and the characters up to which a line counts as one."""
 
 HEADING_WEIGHT = 2.0
@@ -37,10 +37,10 @@ BM25_K1, BM25_B, RARITY_POWER = 1.2, 0.4, 0.7
 MAX_ENDING_LETTERS = 3
 """Letters at the end of a question's word that may differ from the guide's word."""
 
-MAX_ROWS_TOGETHER = 4
+MAX_PASSAGE_ROWS = 4
 """Rows of a table or items of a list up to which it is one passage; of a longer one, each row or item is one."""
 
-QUESTIONS_PATTERN = re.compile(r"(?:(^)| )<!-- asked: ((?s:.*?))\s-->(?(1)(?:\n\n)?|)", re.MULTILINE)
+ASKED_COMMENT_PATTERN = re.compile(r"(?:(^)| )<!-- asked: ((?s:.*?))\s-->(?(1)(?:\n\n)?|)", re.MULTILINE)
 """The questions of a passage, which no page shows: in a block above it, or at its end."""
 
 TABLE_HEAD_END = "|---|\n"
@@ -66,7 +66,7 @@ GERMAN_STOP_WORDS = frozenset(
 )
 """Small German words, not searched for where two of them or more are in a question: one alone may be English."""
 
-EQUAL_SPELLINGS = (
+SPELLING_VARIANTS = (
     ("iz", "is"),
     ("colour", "color"),
     ("grey", "gray"),
@@ -88,21 +88,21 @@ class GuideSection:
     Attributes:
         page: the name of its page, as `own-data`.
         title: the title of its page.
-        number: its place on the page, from 0 on.
+        place_on_page: its place on the page, from 0 on.
         heading: the heading itself.
-        texts: its passages as Markdown, in their order.
+        passage_texts: its passages as Markdown, in their order.
     """
 
     page: str
     title: str
-    number: int
+    place_on_page: int
     heading: str
-    texts: tuple[str, ...]
+    passage_texts: tuple[str, ...]
 
     @property
     def is_low_priority(self) -> bool:
         """Whether other answers come first: it is on a page for maintainers, or the first lines of a page."""
-        return self.page in MAINTAINER_PAGES or self.number == 0
+        return self.page in MAINTAINER_PAGES or self.place_on_page == 0
 
 
 @dataclass(frozen=True)
@@ -111,20 +111,20 @@ class Passage:
 
     Attributes:
         guide_section: where it stands.
-        place: its place in the section, from 0 on.
-        name: what it begins with, if that is code: a key, a metric, a command, a message.
-        questions: those that it answers, in the words of users: `<!-- asked: one; another -->` in the page's source.
+        place_in_section: its place there, from 0 on.
+        leading_code: what it begins with, if that is code: a key, a metric, a command, a message.
+        answered_questions: in the words of users: `<!-- asked: one; another -->` in the page's source.
     """
 
     guide_section: GuideSection
-    place: int
-    name: str
-    questions: tuple[str, ...] = ()
+    place_in_section: int
+    leading_code: str
+    answered_questions: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
         """Itself, as Markdown."""
-        return self.guide_section.texts[self.place]
+        return self.guide_section.passage_texts[self.place_in_section]
 
 
 def guide_text(words: Sequence[str]) -> str:
@@ -136,7 +136,7 @@ def guide_text(words: Sequence[str]) -> str:
     by_name = read_pages()
     name = "-".join(words).lower().removesuffix(".md") or INDEX_PAGE
     if name in by_name:
-        return QUESTIONS_PATTERN.sub("", by_name[name])
+        return ASKED_COMMENT_PATTERN.sub("", by_name[name])
     every = [passage for page, text in by_name.items() if page != INDEX_PAGE for passage in split_passages(page, text)]
     found = search_passages(words, every)
     if not found:
@@ -146,7 +146,7 @@ def guide_text(words: Sequence[str]) -> str:
         )
     absent = _words_not_in_guide(words, by_name.values())
     parts = [f"Not in this guide: {', '.join(absent)}. What follows is nearest."] if absent else []
-    for best, lines in zip(first_passage_of_sections(found), EXCERPT_LINES, strict=False):
+    for best, lines in zip(first_passage_of_sections(found), EXCERPT_LINES_BY_RANK, strict=False):
         section = best.guide_section
         parts += [
             f"## {section.title} ({section.page}): {section.heading}",
@@ -205,7 +205,7 @@ def search_passages(words: Sequence[str], every: Sequence[Passage]) -> list[Pass
         value += SIMILAR_QUESTION_WEIGHT * max(similarities, default=0.0)
         if value:
             value += SECTION_WEIGHT * score_of_section[passage.guide_section]
-            named_bonus = 1000.0 if _replace_numbers_with_n(passage.name) in named else 0.0
+            named_bonus = 1000.0 if _replace_numbers_with_n(passage.leading_code) in named else 0.0
             score[row] = value * (LOW_PRIORITY_FACTOR if passage.guide_section.is_low_priority else 1.0) + named_bonus
     return [every[row] for row in sorted(score, key=lambda row: -score[row])]
 
@@ -242,8 +242,8 @@ def first_passage_of_sections(found: Sequence[Passage]) -> list[Passage]:
 
 def _search_fields_of_passage(passage: Passage) -> list[str]:
     """Return what is searched of a passage: its heading with its name if that is one word, its text, each question."""
-    questions = [" ".join(_without_stop_words(_question_words(question))) for question in passage.questions]
-    name = passage.name if " " not in passage.name else ""
+    questions = [" ".join(_without_stop_words(_question_words(question))) for question in passage.answered_questions]
+    name = passage.leading_code if " " not in passage.leading_code else ""
     return [f"{passage.guide_section.heading} {name}", passage.text.rpartition(TABLE_HEAD_END)[2], *questions]
 
 
@@ -253,7 +253,7 @@ def _count_stems(texts: Sequence[str]) -> list[Counter[str]]:
     with closing(sqlite3.connect(":memory:")) as tables:
         tables.execute("CREATE VIRTUAL TABLE given USING fts5(text, tokenize = 'porter unicode61')")
         tables.execute("CREATE VIRTUAL TABLE stems USING fts5vocab(given, instance)")
-        spelt = (reduce(lambda text, pair: text.replace(*pair), EQUAL_SPELLINGS, text.lower()) for text in texts)
+        spelt = (reduce(lambda text, pair: text.replace(*pair), SPELLING_VARIANTS, text.lower()) for text in texts)
         tables.executemany("INSERT INTO given (rowid, text) VALUES (?, ?)", enumerate(spelt))
         for row, stem in tables.execute("SELECT doc, term FROM stems"):
             found[row][stem] += 1
@@ -309,10 +309,10 @@ def passage_with_context(passage: Passage, words: Sequence[str], found: Sequence
     First come what it announces and the commands above it, then the next best passages, then the nearest, each with
     what it announces. Of a key or metric that is asked for it is the passage alone.
     """
-    parts, place = passage.guide_section.texts, passage.place
-    if passage.name in words:
+    parts, place = passage.guide_section.passage_texts, passage.place_in_section
+    if passage.leading_code in words:
         return passage.text
-    ranked = [one.place for one in found if one.guide_section == passage.guide_section][:MAX_ROWS_TOGETHER]
+    ranked = [one.place_in_section for one in found if one.guide_section == passage.guide_section][:MAX_PASSAGE_ROWS]
     ranked.sort(key=lambda at: parts[at].startswith("```"))
     around = [at for at, part in enumerate(parts) if TABLE_HEAD_END not in part and not part.startswith("- ")]
     around.sort(key=lambda at: (abs(at - place), at))
@@ -358,12 +358,12 @@ def split_passages(page: str, text: str) -> Iterator[Passage]:
         elif not block.startswith(("<!-- From", "Go on with")):
             sections[-1][1].extend(_split_list_or_table(block))
     for number, (heading, parts) in enumerate(sections):
-        shown = [QUESTIONS_PATTERN.sub("", part) for part in parts]
+        shown = [ASKED_COMMENT_PATTERN.sub("", part) for part in parts]
         section = GuideSection(page, title, number, heading, tuple(part for part in shown if part))
         asked: list[str] = []
         place = 0
         for part, told in zip(parts, shown, strict=True):
-            asked += (question for beside in QUESTIONS_PATTERN.finditer(part) for question in beside[2].split(";"))
+            asked += (question for beside in ASKED_COMMENT_PATTERN.finditer(part) for question in beside[2].split(";"))
             if told:
                 name = re.match(r"(?:- |\| )?`([^`]+)`", told.rpartition(TABLE_HEAD_END)[2])
                 yield Passage(section, place, name[1] if name else "", tuple(asked))
@@ -379,8 +379,8 @@ def _split_list_or_table(block: str) -> list[str]:
     """Return the items of a long list, the rows of a long table with its head, or the block itself."""
     if block.startswith("- "):
         items = re.split(r"\n(?=- )", block)
-        return items if len(items) > MAX_ROWS_TOGETHER else [block]
+        return items if len(items) > MAX_PASSAGE_ROWS else [block]
     rows = block.split("\n")
-    if not block.startswith("|") or len(rows) <= MAX_ROWS_TOGETHER + 2:
+    if not block.startswith("|") or len(rows) <= MAX_PASSAGE_ROWS + 2:
         return [block]
     return ["\n".join([*rows[:2], row]) for row in rows[2:]]

@@ -138,7 +138,7 @@ def apply_keys_outside_data(text: str, assignments: Sequence[str], file: str) ->
 BiasSituation = Literal["labels", "some_labels", "colour", "texture", "unknown"]
 """What is known of the bias: labels of all samples or of some; without labels, what a model may learn instead."""
 
-REASON_BY_SITUATION: Mapping[BiasSituation, str] = {
+METHOD_REASON_BY_SITUATION: Mapping[BiasSituation, str] = {
     "labels": "the bias of every sample is known: FairKL makes samples of a class as alike across biases as within one",
     "some_labels": "the bias of some samples is known: a network guesses that of the others, then FairKL is used as if "
     "all were known",
@@ -165,7 +165,7 @@ def method_advice(bias: draft.BiasKnowledge, chosen: Sequence[str], is_table: bo
         return f"method: {_method_names_in_words(chosen)}, trained on the features of a frozen pretrained network"
     default = draft.default_methods(bias, is_table)
     situation: BiasSituation = bias.guess if bias.known_labels == "none" else bias.known_labels
-    why = f"{REASON_BY_SITUATION[situation]}{TABLE_REASON_SUFFIX if is_table else ''}"
+    why = f"{METHOD_REASON_BY_SITUATION[situation]}{TABLE_REASON_SUFFIX if is_table else ''}"
     reason = f"{_method_names_in_words(default)}, as {why}"
     if set(chosen) == set(default):
         return f"method: {reason}"
@@ -254,7 +254,7 @@ def write_study_file(flags: InitOptions, out: Path | None, force: bool, asker: A
     section = _with_positive_class(section, asker)
     network = pretrained_choice.choose_network(section, flags.pretrained, flags.weights, flags.assignments, asker)
     if network and section["name"] == "image_folder" and "size" not in section:
-        section = {**section, "size": pretrained_choice.PHOTOGRAPH_SIDE}
+        section = {**section, "size": pretrained_choice.DRAFTED_PHOTOGRAPH_SIDE}
     bias = _ask_bias_knowledge(section, replace(flags, guess=flags.guess or "unknown") if network else flags, asker)
     is_table = data.describe(section).is_table
     methods_flag = ",".join(flags.methods) if flags.methods else None
@@ -278,18 +278,18 @@ def write_study_file(flags: InitOptions, out: Path | None, force: bool, asker: A
         answers = draft.DraftAnswers(
             name, section, methods_wished, gpu, trials, bias, n_training_rows=rows, data_comment=note
         )
-        answers = _fit_answers_to_images(replace(answers, network=network))
+        answers = _fit_answers_to_images(replace(answers, model_section=network))
         text = _study_file_text(answers, flags.assignments, path)
     except UserError as error:
         raise UserError(f"{error}\nNothing was written: the answers do not go together") from None
     write_output(path, text)
-    findings = table_findings.findings_with_heading(data.column_findings(answers.data))
+    findings = table_findings.findings_with_heading(data.column_findings(answers.data_section))
     document = yaml_document.parse_study_yaml(text, str(path))
     written = yaml_document.mapping_or_empty(document.values["data"])  # with folds, where it has some
     counted_as_planned = cells.count_cells_of_dataset(written)
     warnings = cells.warnings_from_counts(counted_as_planned, has_folds=bool(written.get("folds")))
-    told = [*data.describe_column_reading(answers.data), *findings]
-    told += [f"warning: {warning}" for warning in (*data.user_file_notes(answers.data), *warnings)]
+    told = [*data.describe_column_reading(answers.data_section), *findings]
+    told += [f"warning: {warning}" for warning in (*data.user_file_notes(answers.data_section), *warnings)]
     for line in (*told, method_advice(bias, methods_wished, is_table, network is not None)):
         asker.print_line(line)
     return path
@@ -470,14 +470,12 @@ def _fit_answers_to_images(answers: draft.DraftAnswers) -> draft.DraftAnswers:
     Images smaller than the network's usual size keep theirs: to enlarge them takes time and teaches nothing. Their
     number goes along, as a large batch would leave few steps.
     """
-    if answers.data["name"] != "image_folder":
+    if (section := answers.data_section)["name"] != "image_folder":
         return answers
-    chosen = to_options(image_folder.Options, answers.data)
+    chosen = to_options(image_folder.Options, section)
     images, size = image_folder.training_image_count_and_side(chosen)
-    sized = (
-        {} if size is None or size >= chosen.size or "size" in answers.data else {"size": max(size, MIN_SIDE_PIXELS)}
-    )
-    return replace(answers, data={**answers.data, **sized}, n_training_images=images)
+    sized = {} if size is None or size >= chosen.size or "size" in section else {"size": max(size, MIN_SIDE_PIXELS)}
+    return replace(answers, data_section={**section, **sized}, n_training_images=images)
 
 
 def _schema_path(file: Path) -> str | None:
@@ -614,7 +612,7 @@ def ask_missing_values(section: Section, flag: str | None, asker: AnswerSource) 
     return {**section, "missing": answer}, note
 
 
-MIN_UNEVEN_SHARE_DIFFERENCE = 0.2
+MIN_UNEVEN_GAPS_DIFFERENCE = 0.2
 """Difference of two classes' shares of rows with missing values from which the user is warned: dropping these rows
 changes how frequent the classes are."""
 
@@ -623,7 +621,7 @@ def _uneven_gaps_warning(gaps: "pd.Series[bool]", classes: "pd.DataFrame") -> st
     """Return a warning with the shares of incomplete rows of two classes where these differ much, else nothing."""
     shares = gaps.groupby([classes[name] for name in classes]).mean().sort_values()
     are_few = 2 <= len(shares) <= user_data.MAX_DISTINCT_CODES
-    if not are_few or shares.iloc[-1] - shares.iloc[0] < MIN_UNEVEN_SHARE_DIFFERENCE:
+    if not are_few or shares.iloc[-1] - shares.iloc[0] < MIN_UNEVEN_GAPS_DIFFERENCE:
         return ""
     least, most = (f"{100 * share:.0f}% of {name}" for name, share in shares.iloc[[0, -1]].items())
     return f" ({most}, {least}: without them the classes are others)"

@@ -74,7 +74,7 @@ def stop_cluster(home: Home) -> str:
     Raises:
         UserError: it runs on another machine.
     """
-    cluster = LocalCluster.remaining_of_home(home)
+    cluster = LocalCluster.of_home_to_stop(home)
     was_there = bool(cluster.processes) or bool(cluster.files_to_remove())
     count = cluster.stop_cluster()
     if not count:

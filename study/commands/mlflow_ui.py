@@ -32,7 +32,7 @@ def serve_ui(home: Home, port: int) -> None:
         UserError: MLflow is another server, the home has nothing to show, its database is damaged, or the port is
             taken.
     """
-    if not home.owns_tracking:
+    if not home.uses_own_mlflow:
         uri = home.tracking_uri
         instead = f"it is {redact_credentials(uri)}"
         if is_mlflow_server(uri):
@@ -78,7 +78,7 @@ def _newest_study_lines(home: Home, server: str) -> list[str]:
     searches: list[str] = []
     finals: list[str] = []
     for folder in reversed(home.list_studies()):
-        if experiment := TrackingState.load(folder.tracking_file, home.tracking_uri).experiment:
+        if experiment := TrackingState.load(folder.tracking_state_file, home.tracking_uri).experiment:
             with suppress(UserError):  # its study file is damaged, or of another version
                 is_final = folder.load_spec().final_seeds is not None
                 trials = f"{folder.name}: {server}/{trials_page_url(experiment, is_final)}"

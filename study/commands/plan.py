@@ -42,7 +42,7 @@ CONFLICTING_SAMPLES_REMEDIES = {
 }
 """How to give validation more conflicting samples, by `data.val`; a message continues with "more data"."""
 
-MAX_COUNT_ROWS = 16
+MAX_CELL_COUNT_ROWS = 16
 """Cells, and classes, up to which the text shows the count of each; the JSON document always has them all."""
 
 MAX_LISTED_SMALL_CELLS = 50
@@ -110,8 +110,8 @@ def cell_count_lines(cells: DatasetCounts) -> Iterator[str]:
         return
     splits, rows = cells.splits, list(_cell_count_rows(cells))
     few = list[str]()
-    if len(rows) > MAX_COUNT_ROWS:
-        if len(splits["train"].classes) > MAX_COUNT_ROWS:
+    if len(rows) > MAX_CELL_COUNT_ROWS:
+        if len(splits["train"].classes) > MAX_CELL_COUNT_ROWS:
             yield from (f"{name}: {_split_counts_text(split)}" for name, split in splits.items())
             return
         few = list(_small_cell_lines(cells))

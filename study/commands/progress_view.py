@@ -14,7 +14,7 @@ from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.text import escape_control
 
-LINE_INTERVAL_S, LIVE_INTERVAL_S = 2.0, 0.25
+PLAIN_LINE_INTERVAL_S, LIVE_LINE_INTERVAL_S = 2.0, 0.25
 """Least seconds between two plain lines, and between two updates on a terminal."""
 
 REST_PER_UPDATE_TIME, MAX_REST_S = 100.0, 5.0
@@ -46,10 +46,10 @@ class ProgressView:
             yield shown.drop_text
         elif self._console.is_terminal and not self._console.is_dumb_terminal:
             live = Live(shown.live_line(), console=self._console, auto_refresh=False, transient=not shown.is_there)
-            with live, repeat_in_thread(LIVE_INTERVAL_S, lambda: shown.refresh_live_line(live)):
+            with live, repeat_in_thread(LIVE_LINE_INTERVAL_S, lambda: shown.refresh_live_line(live)):
                 yield shown.show_unless_step
         else:
-            with repeat_in_thread(LINE_INTERVAL_S, shown.print_if_changed) if shown.is_there else nullcontext():
+            with repeat_in_thread(PLAIN_LINE_INTERVAL_S, shown.print_if_changed) if shown.is_there else nullcontext():
                 yield shown.show_text
 
 

@@ -21,7 +21,7 @@ from study.ranking import Results
 from study.spec import StudySpec
 from study.text import format_time, print_text, study_command
 
-MAX_SHOWN_CHARACTERS = 300
+MAX_REASON_CHARACTERS = 300
 """Characters of a job's message that are shown; Ray appends the end of its log to it."""
 
 MAX_SHOWN_LOST_NODES = 5
@@ -71,7 +71,7 @@ def remote_study_status(
     began = min((job.began for job in drivers if job.began), default=float("inf"))
     lost = [node for node in cluster["lost"] if node["ended"] >= began]
     job = drivers[-1]
-    about = job.id, job.study, job.spec, job.state, job.message, job.study_owner
+    about = job.id, job.study, job.spec_hash, job.state, job.ray_message, job.study_owner
     job_summary = DriverJobSummary(*about, job.began, job.ended)
     return RemoteStudyStatus(name, job_summary, study, reason, {**cluster, "lost": lost})
 
@@ -106,7 +106,7 @@ def _failure_reason(message: str) -> str:
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("error: ")]
     line = errors[-1].removeprefix("error: ") if errors else lines[-1] if lines[0].endswith(":") else lines[0]
-    return line if len(line) <= MAX_SHOWN_CHARACTERS else f"{line[:MAX_SHOWN_CHARACTERS]} ..."
+    return line if len(line) <= MAX_REASON_CHARACTERS else f"{line[:MAX_REASON_CHARACTERS]} ..."
 
 
 BEST_FILE_NAME = "best.yaml"
@@ -124,14 +124,14 @@ def driver_end_lines(address: str, job: DriverJob) -> list[str]:
     lines = [f"{name}: job {job.id} {job.state}"]
     if job.state == "succeeded":
         lines.append(f"report     {study_command('report', name, *there)}")
-        if job.kind == FINAL_TRAINING_DRIVER:
+        if job.driver_kind == FINAL_TRAINING_DRIVER:
             lines.append(f"models     {study_command('fetch', name, '--models', *there)}")
             lines.append(f"           then, for files of this machine: {study_command('predict', name, 'INPUTS')}")
         else:
             lines.append(f"best       {study_command('export', name, '-o', BEST_FILE_NAME, *there)}")
             lines.append(f"all of it  {study_command('fetch', name, *there)}")
         # it reads a model and files of this machine
-        aside = ", predict aside," if job.kind == FINAL_TRAINING_DRIVER else ""
+        aside = ", predict aside," if job.driver_kind == FINAL_TRAINING_DRIVER else ""
         take = f"Commands that the log proposes{aside} take"
         if os.environ.get("STUDY_ADDRESS", "").rstrip("/") == address:
             return [*lines, f"{take} the address from STUDY_ADDRESS"]

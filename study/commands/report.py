@@ -16,10 +16,10 @@ from study.ranking import Results
 from study.text import study_command
 from study.tracking.tracking_state import replace_study_artifacts
 
-MAX_CPU_SHARE = 0.05
+MAX_WATCH_CPU_SHARE = 0.05
 """Largest share of a core that a watched report takes: the driver may need the same core."""
 
-POLL_INTERVAL_S = 1.0
+WATCH_POLL_INTERVAL_S = 1.0
 """Seconds between two looks at whether a ledger has grown."""
 
 
@@ -60,25 +60,25 @@ def watch_report(home: Home, name: str, out: Path | None, tell: Callable[[Path],
     """
     folder = home.find_study(name)
     _check_report_folder(name, out or folder.report_folder)
-    spec, page, rest = folder.load_spec(), None, 2 * POLL_INTERVAL_S
+    spec, page, rest = folder.load_spec(), None, 2 * WATCH_POLL_INTERVAL_S
     from study.analysis.report.write_report import write_report
 
     while True:
         runs, size = ledger.is_driver_running(folder.ledger_file), folder.ledger_file.stat().st_size
         began = time.process_time()
-        reload = math.ceil(rest + POLL_INTERVAL_S) if runs else None
+        reload = math.ceil(rest + WATCH_POLL_INTERVAL_S) if runs else None
         results = Results(spec, StudyRecord.load(folder.ledger_file))
         written = write_report(results, out or folder.report_folder, reload=reload)
         if page is None:
             tell(page := written)
         if not runs:
             return
-        rest = (time.process_time() - began) * (1 / MAX_CPU_SHARE - 1)
+        rest = (time.process_time() - began) * (1 / MAX_WATCH_CPU_SHARE - 1)
         until = time.monotonic() + rest
         while ledger.is_driver_running(folder.ledger_file) and (
             time.monotonic() < until or folder.ledger_file.stat().st_size == size
         ):
-            time.sleep(POLL_INTERVAL_S)
+            time.sleep(WATCH_POLL_INTERVAL_S)
 
 
 def _check_report_folder(name: str, out: Path) -> None:
@@ -105,7 +105,7 @@ def artifact_folder_by_report_file(folder: StudyFolder) -> dict[Path, str | None
 
 def artifact_folder_by_result_file(folder: StudyFolder) -> dict[Path, str | None]:
     """Return the files of a study's report, and its best configuration or model card, which go to no folder."""
-    files: dict[Path, str | None] = {file: None for file in (folder.best_file, folder.card_file) if file.exists()}
+    files: dict[Path, str | None] = {file: None for file in (folder.best_file, folder.model_card_file) if file.exists()}
     return files | artifact_folder_by_report_file(folder)
 
 

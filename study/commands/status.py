@@ -132,8 +132,8 @@ def pending_user_requests(folder: StudyFolder, record: StudyRecord) -> PendingRe
     given = [request for _, request in pending_requests(folder.requests_folder) if request is not None]
     found = PendingRequests(
         record.has_search_end_request and any(trial.state not in ENDED_STATES for trial in searched),
-        progress.trials_to_stop(record),
-        progress.n_configurations_to_try(record),
+        progress.trials_stopping_soon(record),
+        progress.count_untried_enqueued(record),
         sum(request.id not in record.request_refusals for request in given),
     )
     return found if found.ending or found.stopping or found.enqueued or found.unanswered else None

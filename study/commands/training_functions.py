@@ -25,7 +25,7 @@ from study.upstream.environment import ProcessKind, variables_of_processes
 if TYPE_CHECKING:
     from study.training.function_trial import FunctionTrial
 
-CHECKING_PROGRAM = """
+FUNCTION_CHECK_PROGRAM = """
 import os
 function, where, answer = json.loads(sys.argv[1])
 from study.errors import UserError
@@ -55,7 +55,7 @@ def accepted_arguments(function: str, where: str) -> list[str]:
     answers, answer = os.pipe()
     with open(answers, "rb") as told, tempfile.TemporaryDirectory() as folder:
         try:
-            command = python_command(CHECKING_PROGRAM, json.dumps([function, where, answer]))
+            command = python_command(FUNCTION_CHECK_PROGRAM, json.dumps([function, where, answer]))
             runs = variables_of_processes(ProcessKind.FUNCTION) | {"MLFLOW_TRACKING_URI": Path(folder).as_uri()}
             ended = subprocess.run(command, pass_fds=[answer], env=os.environ | runs)
         finally:
@@ -80,7 +80,7 @@ def check_and_pickle_function(home: Home, spec: StudySpec, given: bytes | None =
         return None
     if given is not None and spec.training_function == f"{PICKLE_PREFIX}{pickle_digest(given)}":
         return given
-    folder = _folder_of_function(home, spec.training_function)
+    folder = _study_folder_with_function(home, spec.training_function)
     accepted = accepted_arguments(spec.training_function, function_import_folder(spec.training_function, folder))
     check_takes_fold(spec.training_function, accepted, spec.folds)
     return (folder / PICKLED_FUNCTION_FILE).read_bytes() if spec.is_function_pickled else None
@@ -98,14 +98,14 @@ def build_function_trial(home: Home, spec: StudySpec, device: str, fold: int | N
     from study.training.function_trial import FunctionTrial
 
     assert spec.training_function is not None
-    where = function_import_folder(spec.training_function, _folder_of_function(home, spec.training_function))
+    where = function_import_folder(spec.training_function, _study_folder_with_function(home, spec.training_function))
     if fold is not None:
         check_fold_exists(fold, spec.folds)
     fold = 0 if fold is None and spec.folds else fold
     return FunctionTrial(spec.trial_config({}), where, spec.objective.needed_metrics, device, fold=fold)
 
 
-def _folder_of_function(home: Home, function: str) -> Path:
+def _study_folder_with_function(home: Home, function: str) -> Path:
     """Return the folder of the first study of a home that has a pickled function."""
     if not function.startswith(PICKLE_PREFIX):
         return home.path

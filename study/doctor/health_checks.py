@@ -21,10 +21,10 @@ from study.data.source import data_roots
 from study.errors import UserError
 from study.home.folder import HOME_FORMAT_VERSION, Home, check_home_format
 from study.home.provenance import RECORDED_LIBRARIES, command_output
-from study.sweep.own_ray import MAX_FOLDER_CHARACTERS
+from study.sweep.own_ray import MAX_RAY_FOLDER_CHARACTERS
 from study.text import redact_credentials
 from study.tracking.connection import connect_to_mlflow, find_database_damage, format_mlflow_error
-from study.tracking.tracking_state import REFRESH_REQUEST_TIMEOUT_S
+from study.tracking.tracking_state import ARTIFACT_REQUEST_TIMEOUT_S
 from study.training.gpu_errors import CUDA_TORCH_ADVICE, OLDER_CUDA_TORCH_ADVICE
 from study.upstream import ray_token
 from study.writable_folders import SHARED_MEMORY_FOLDER, check_shared_memory, ray_socket_folder, why_unwritable
@@ -203,7 +203,7 @@ def disk_findings(home: Path) -> Iterator[Finding]:
     else:
         yield disk_finding("disk, data", data.data_root(), another)
     try:
-        place = Path(ray_socket_folder(MAX_FOLDER_CHARACTERS))
+        place = Path(ray_socket_folder(MAX_RAY_FOLDER_CHARACTERS))
     except UserError as error:
         yield Finding("disk, temporary", "problem", str(error))
     else:
@@ -366,20 +366,20 @@ def home_findings(home: Home) -> Iterator[Finding]:
 
 def mlflow_findings(home: Home) -> Iterator[Finding]:
     """Yield whether MLflow answers; passwords are not shown."""
-    if home.owns_tracking and not home.database_file.exists():
+    if home.uses_own_mlflow and not home.database_file.exists():
         yield Finding("MLflow", "ok", f"{home.database_file}: not there yet, the first study makes it")
         return
-    if home.owns_tracking and (why := find_database_damage(home.database_file)):
+    if home.uses_own_mlflow and (why := find_database_damage(home.database_file)):
         remedy = "study resume of each study makes its runs again, and keeps the damaged file"
         yield Finding("MLflow", "problem", f"{home.database_file}: damaged: {why}", remedy)
         return
-    where = str(home.database_file) if home.owns_tracking else redact_credentials(home.tracking_uri)
+    where = str(home.database_file) if home.uses_own_mlflow else redact_credentials(home.tracking_uri)
     try:
-        connect_to_mlflow(home.tracking_uri, REFRESH_REQUEST_TIMEOUT_S)
+        connect_to_mlflow(home.tracking_uri, ARTIFACT_REQUEST_TIMEOUT_S)
     except Exception as error:  # whatever MLflow, its database or the network raise
         why = format_mlflow_error(error, home.tracking_uri)
         told = why if where in why else f"{where}: {why}"
-        yield Finding("MLflow", "problem", told, None if home.owns_tracking else MLFLOW_REMEDY)
+        yield Finding("MLflow", "problem", told, None if home.uses_own_mlflow else MLFLOW_REMEDY)
     else:
         yield Finding("MLflow", "ok", f"{where}: answers")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from study.commands import extend_study
-from study.commands.progress import n_configurations_to_try
+from study.commands.progress import count_untried_enqueued
 from study.errors import UserError
 from study.files import as_user_error_if_unwritable
 from study.home import lease, ledger
@@ -35,7 +35,7 @@ class RequestAnswer:
         message: what was asked for and how it stands, as a sentence.
     """
 
-    name: str
+    study_name: str
     request: DriverRequest
     is_met: bool
     message: str
@@ -45,7 +45,7 @@ class RequestAnswer:
         what: dict[str, Any] = {"kind": self.request.kind}
         what |= {"params": dict(self.request.params)} if self.request.kind == "enqueue" else {}
         what |= {"trial": self.request.trial} if self.request.kind == "stop" else {}
-        return {"name": self.name, "request": self.request.id, **what, "done": self.is_met, "words": self.message}
+        return {"name": self.study_name, "request": self.request.id, **what, "done": self.is_met, "words": self.message}
 
 
 def request_configuration(folder: StudyFolder, assignments: Iterable[str], like: int | None = None) -> RequestAnswer:
@@ -66,7 +66,7 @@ def request_configuration(folder: StudyFolder, assignments: Iterable[str], like:
     if spec.final_seeds is not None or not spec.search.space:
         raise UserError(f"{spec.name}: has no search that could try another configuration")
     if is_open:
-        _check_search_goes_on(results)
+        _check_search_not_over(results)
     start = None if like is None else record.find_trial(like, f"--like {like}", spec.name).params
     params = parse_configuration(spec.space, assignments, start)
     for trial in record.trials_of_stages("baseline", "search"):
@@ -77,14 +77,14 @@ def request_configuration(folder: StudyFolder, assignments: Iterable[str], like:
         wanted = [request for request in pending if request.kind == "enqueue"]
         if any(are_same_configuration(request.params, params) for request in wanted):
             raise UserError(f"{spec.name}: it is enqueued already")
-        to_try = n_configurations_to_try(record) + len(wanted)
+        to_try = count_untried_enqueued(record) + len(wanted)
         is_over = record.search_is_over(spec.n_configurations, to_try) or reached_search_limit(spec, record)
         if record.state == "complete" or is_over:
-            extend_study.add_trials(folder, spec, "+1")
+            extend_study.add_search_trials(folder, spec, "+1")
     return _send_and_wait(folder, DriverRequest("enqueue", params))
 
 
-def _check_search_goes_on(results: Results) -> None:
+def _check_search_not_over(results: Results) -> None:
     """Refuse a study whose search tries nothing further, though some of its trials may still run."""
     if results.record.state == "complete" or results.record.search_is_over(results.spec.n_configurations):
         searched = results.record.trials_of_stages("baseline", "search", "replicate")
@@ -123,7 +123,7 @@ def request_search_end(folder: StudyFolder) -> RequestAnswer:
     results = _results_of_running_study(folder)
     if results.spec.final_seeds is not None:
         raise UserError(f"{results.spec.name}: a final training, it has no search")
-    _check_search_goes_on(results)
+    _check_search_not_over(results)
     return _send_and_wait(folder, DriverRequest("end"))
 
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from study.driver.interrupt_messages import STOPPED_BEFORE_BEGIN_MESSAGE
-from study.driver.session import RunEnd, StudyView, closing_lines
+from study.driver.session import RunEnd, StudyView, run_end_lines
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
 from study.home import ledger
 from study.home.folder import Home, StudyFolder
@@ -62,10 +62,10 @@ class DriverEvent(Enum):
 
 @dataclass(frozen=True)
 class StudyShownMessage:
-    """Message of a driver: it shows a study from now on, which is in its home where `is_there`."""
+    """Message of a driver: it shows a study from now on, which is in its home where `is_in_home`."""
 
     spec: StudySpec
-    is_there: bool
+    is_in_home: bool
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ class DriverProcess:
         if isinstance(message, StudyShownMessage):
             self._spec = message.spec
             self._followed = None
-            if message.is_there:
+            if message.is_in_home:
                 self._followed = LedgerFollower(StudyFolder(self._home.path / message.spec.name))
         self._messages.append((message, self._followed.record if self._followed else StudyRecord()))
         self._news.set()
@@ -365,7 +365,7 @@ class ParentChannel:
     def __call__(self, spec: StudySpec, record: StudyRecord) -> Iterator[Callable[[str], None]]:
         """Show a run at the parent and, where the driver is detached, in a file of the study's folder."""
         with ExitStack() as shown:
-            self.send_message(StudyShownMessage(spec, is_there=bool(record.id)))
+            self.send_message(StudyShownMessage(spec, is_in_home=bool(record.id)))
             says: list[Callable[[str], None]] = [self.send_message]
             if self._own and record.id:
                 self._redirect_output(self._home.path / spec.name / DETACHED_DRIVER_LOG)
@@ -404,13 +404,13 @@ def run_piped_task(number: int) -> int:
         is_alone = work.is_detached
         result = work.run(view=channel)
     except (Exception, KeyboardInterrupt) as error:
-        channel.send_message(told := _portable_error(error))
+        channel.send_message(told := _picklable_error(error))
         if is_alone:
             raise told from error
         return int(getattr(told, "exit_status", StudyStoppedError.exit_status))
     if isinstance(result, RunEnd):
         if is_alone:
-            print_text("\n".join(closing_lines(result)))
+            print_text("\n".join(run_end_lines(result)))
         elif result.untracked_reason:
             channel.send_message(f"not everything is in MLflow: {result.untracked_reason}")
         result = result.folder
@@ -418,7 +418,7 @@ def run_piped_task(number: int) -> int:
     return 0
 
 
-def _portable_error(error: BaseException) -> Exception:
+def _picklable_error(error: BaseException) -> Exception:
     """Return an error as another process can raise it, with its traceback as a note unless it is shown as a message."""
     if isinstance(error, UserError | StudyStoppedError | StartInterruptedError):
         return error

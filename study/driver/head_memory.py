@@ -17,7 +17,7 @@ from study.upstream import cgroup
 DRIVER_MEMORY_BYTES = 2**30
 """Bytes that are reckoned for a driver."""
 
-DRIVER_GROWTH_S = 60.0
+DRIVER_MEMORY_GROWTH_S = 60.0
 """Seconds until a driver holds the memory that it needs."""
 
 
@@ -38,7 +38,7 @@ def check_memory_for_driver() -> None:
     earlier = start_times_of_older_drivers(psutil.Process())
     if not earlier:
         return
-    young, free = sum(time.time() - began < DRIVER_GROWTH_S for began in earlier), free_machine_memory()
+    young, free = sum(time.time() - began < DRIVER_MEMORY_GROWTH_S for began in earlier), free_machine_memory()
     if free >= (young + 1) * DRIVER_MEMORY_BYTES:
         return
     runs = "1 driver runs" if len(earlier) == 1 else f"{len(earlier)} drivers run"

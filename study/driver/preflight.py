@@ -7,7 +7,7 @@ from study.cluster_addresses import check_cluster_address
 from study.errors import UserError
 from study.home.folder import Home
 from study.spec import StudySpec
-from study.sweep.own_ray import MAX_FOLDER_CHARACTERS
+from study.sweep.own_ray import MAX_RAY_FOLDER_CHARACTERS
 from study.sweep.ray_runtime import check_cluster_answers, check_trial_fits_machine, set_ray_variables
 from study.tracking.connection import require_server_password
 from study.upstream.ray_internals import is_ray_job
@@ -26,7 +26,7 @@ def check_environment(home: Home, address: str | None) -> None:
     require_server_password(home.tracking_uri)
     if address is None:
         check_shared_memory()
-        ray_socket_folder(MAX_FOLDER_CHARACTERS)
+        ray_socket_folder(MAX_RAY_FOLDER_CHARACTERS)
     else:
         check_cluster_address(address)
 

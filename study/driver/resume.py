@@ -66,16 +66,16 @@ def resume_study(
             check_trial_fits(home, spec.replace_placement(told), address)
         with explain_resume_on_disk_error(folder):
             if trials is not None:
-                record = extend_study.add_trials(folder, spec, trials)
+                record = extend_study.add_search_trials(folder, spec, trials)
             if failed:
-                record = extend_study.retry_failed(folder, spec)
+                record = extend_study.retry_failed_trials(folder, spec)
         if record.state != "complete" or trials is not None:
             if extend_study.has_only_failures_left(Results(spec, record)):
                 remedy = extend_study.RETRY_REMEDY.format(name)
                 raise UserError(f"{name}: has failed, and all that is left is what failed. {remedy}")
             return run_session(home, folder, load_study_datasets(spec, view), view, address, shared, told)
         tracker = MlflowTracker(home, folder, spec)
-        is_cut_off = spec.final_seeds is not None and not spec.training_function and not folder.card_file.exists()
+        is_cut_off = spec.final_seeds is not None and not spec.training_function and not folder.model_card_file.exists()
         datasets = load_study_datasets(spec, view) if is_cut_off else None
         is_told = shared is not None or folder.report_page.exists()  # a study of a suite has no report of its own
         with (
@@ -119,14 +119,14 @@ def confirm_study(
     Raises:
         UserError: see `resume_study`; or nothing would be run, see `study.commands.extend_study.add_fresh_seeds`.
     """
-    folder, spec = _study_to_continue(home, name, address)
+    folder, spec = _load_study_to_continue(home, name, address)
     datasets = load_study_datasets(spec, view)
     with explain_resume_on_disk_error(folder):
         extend_study.add_fresh_seeds(folder, spec, top, seeds, rules)
     return run_session(home, folder, datasets, view, address)
 
 
-def _study_to_continue(home: Home, name: str, address: str | None) -> tuple[StudyFolder, StudySpec]:
+def _load_study_to_continue(home: Home, name: str, address: str | None) -> tuple[StudyFolder, StudySpec]:
     """Return a study of this home that is to run more trials, and its file; raise as `resume_study`."""
     folder = home.find_study(name)
     check_not_running_at_origin(folder)
@@ -146,7 +146,7 @@ def run_ablation(
     Raises:
         UserError: see `resume_study`; or there is nothing to ablate, see `study.commands.ablate_study.plan_ablation`.
     """
-    folder, spec = _study_to_continue(home, name, address)
+    folder, spec = _load_study_to_continue(home, name, address)
     datasets = load_study_datasets(spec, view)
     with explain_resume_on_disk_error(folder):
         is_measured = not ablate_study.request_ablation(folder, spec, request)

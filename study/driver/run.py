@@ -31,10 +31,10 @@ from study.trained.model_files import copy_frozen_weights
 class StudyFileRequest:
     """Study file, as it is given: see `study.spec.load_study`."""
 
-    spec: str
+    spec_name_or_path: str
     assignments: tuple[str, ...] = ()
     profile: str | None = None
-    name: str | None = None
+    study_name: str | None = None
 
 
 def run_from_file(
@@ -54,7 +54,7 @@ def run_from_file(
         check_environment(home, address)
         home.check_writable()
         if isinstance(given, StudyFileRequest):
-            given = load_study(given.spec, given.assignments, given.profile, given.name)
+            given = load_study(given.spec_name_or_path, given.assignments, given.profile, given.study_name)
             for warning in check_metrics.misspelt_metric_warnings(given):
                 print_text(f"warning: {warning}", sys.stderr)
     return (start_or_resume if or_resume else run_new_study)(home, given, view, address, function=function)
@@ -162,7 +162,7 @@ def train_final(
         datasets = load_study_datasets(spec, view)
         is_new = not (home.path / spec.name).exists()
         with message_on_interrupt(made=home.path / spec.name):
-            folder = final_training.create_or_extend(home, spec, check_and_pickle_function(home, spec))
+            folder = final_training.create_or_extend_training(home, spec, check_and_pickle_function(home, spec))
             with _remove_study_if_refused(home, folder) if is_new else nullcontext():
                 if whole:
                     with explain_resume_on_disk_error(folder):
@@ -178,11 +178,12 @@ def _finished_training(home: Home, spec: StudySpec) -> RunEnd | None:
     existing, record = folder.load_checked_spec(), StudyRecord.load(folder.ledger_file)
     seeds = {*final_training.seeds_of_training(existing, spec, str(home.path)), *(spec.final_seeds or ())}
     missing = seeds - {trial.seed for trial in record.trials_of_stages("final") if trial.state == "complete"}
-    is_cut_off = missing or not folder.report_page.exists() or not (spec.training_function or folder.card_file.exists())
+    has_card = spec.training_function or folder.model_card_file.exists()
+    is_cut_off = missing or not folder.report_page.exists() or not has_card
     return None if is_cut_off else RunEnd(folder, existing, record, None, has_run_trials=False)
 
 
-MAX_SHOWN_DIFFERENCES = 20
+MAX_SHOWN_CHANGED_KEYS = 20
 """Keys that a refusal names at most."""
 
 
@@ -218,7 +219,7 @@ def is_study_complete(home: Home, spec: StudySpec) -> bool:
     return not MlflowTracker(home, folder, spec).is_behind
 
 
-def key_differences(home: Home, specs: Iterable[StudySpec]) -> Iterator[str]:
+def changed_keys_of_studies(home: Home, specs: Iterable[StudySpec]) -> Iterator[str]:
     """Yield the keys in which studies differ from what they began with, each with the first study that does."""
     seen = set()
     for spec in specs:
@@ -232,10 +233,10 @@ def key_differences(home: Home, specs: Iterable[StudySpec]) -> Iterator[str]:
                 yield f"{key}: {before.get(key)!r} before, {given.get(key)!r} given ({spec.name})"
 
 
-def format_differences(differing: Sequence[str]) -> str:
+def format_changed_keys(differing: Sequence[str]) -> str:
     """Return differences as the lines of a message."""
-    more = [f"and {len(differing) - MAX_SHOWN_DIFFERENCES} more"] if len(differing) > MAX_SHOWN_DIFFERENCES else []
-    return "\n".join([*differing[:MAX_SHOWN_DIFFERENCES], *more])
+    more = [f"and {len(differing) - MAX_SHOWN_CHANGED_KEYS} more"] if len(differing) > MAX_SHOWN_CHANGED_KEYS else []
+    return "\n".join([*differing[:MAX_SHOWN_CHANGED_KEYS], *more])
 
 
 def write_table_files(folder: Path, name: str, forms: Mapping[str, str]) -> None:

@@ -14,7 +14,7 @@ from study.analysis.tables import suite_tables
 from study.analysis.tables.suite_tables import SuiteTables
 from study.commands.cost import SECONDS_PER_HOUR, hours_in_words
 from study.commands.plan import plan_budget
-from study.driver.run import format_differences, key_differences, run_remaining_studies, write_table_files
+from study.driver.run import changed_keys_of_studies, format_changed_keys, run_remaining_studies, write_table_files
 from study.driver.session import StudyView
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
 from study.files import as_user_error_if_unwritable, check_output_path, safe_path_below, write_atomically, write_output
@@ -42,14 +42,14 @@ class SuiteEnd:
     """End of a run of a suite.
 
     Attributes:
-        stopped: whether a signal ended it before its last search.
-        failed: names of its studies of which no trial is complete.
-        untracked: names of those of which MLflow lacks something.
+        was_stopped: whether a signal ended it before its last search.
+        failed_studies: names of those of which no trial is complete.
+        untracked_studies: names of those of which MLflow lacks something.
     """
 
-    stopped: bool
-    failed: list[str]
-    untracked: list[str]
+    was_stopped: bool
+    failed_studies: list[str]
+    untracked_studies: list[str]
 
 
 def run_suite(
@@ -158,10 +158,10 @@ def check_suite_unchanged(home: Home, suite: Suite) -> None:
     memory = suite_folder(home, suite) / SUITE_FILE
     before = read_study_file(memory).values if memory.is_file() else {}
     specs = (cell.spec for cell in suite.searches)
-    if differing := [*_changed_suite_parts(before, suite.to_document()), *key_differences(home, specs)]:
+    if differing := [*_changed_suite_parts(before, suite.to_document()), *changed_keys_of_studies(home, specs)]:
         raise UserError(
             f"{suite.name}: this suite began in {home.path} with other settings. Run this one under another `name`, or "
-            f"give what it began with:\n{format_differences(differing)}"
+            f"give what it began with:\n{format_changed_keys(differing)}"
         )
 
 
@@ -209,7 +209,7 @@ def plan_suite(home: Home, suite: Suite) -> dict[str, Any]:
             {
                 "method": method,
                 "data": label,
-                "states": _counts_by_state(here),
+                "states": _study_counts_by_state(here),
                 "searches_left": len(open_ones),
                 "trials_per_search": {
                     "search": spec.n_configurations,
@@ -226,7 +226,7 @@ def plan_suite(home: Home, suite: Suite) -> dict[str, Any]:
     return {
         "name": suite.name,
         "searches": len(suite.searches),
-        "states": _counts_by_state(record for here in records.values() for record in here),
+        "states": _study_counts_by_state(record for here in records.values() for record in here),
         "epochs_per_trial": first.epochs,
         "places": places,
         "seconds_per_epoch": paces,
@@ -240,7 +240,7 @@ def suite_plan_text(document: Mapping[str, Any]) -> str:
         [
             place["method"],
             place["data"],
-            _counts_text(place["states"]),
+            _state_counts_text(place["states"]),
             f"{place['trials_per_search']['search']} + at most {place['trials_per_search']['fresh']}",
             str(place["epochs_done"]),
             f"{left['expected']}" + (f", at most {left['most']}" if left["most"] != left["expected"] else ""),
@@ -250,7 +250,7 @@ def suite_plan_text(document: Mapping[str, Any]) -> str:
         for left, hours in [(place["epochs_left"], place["trial_hours_left"])]
     ]
     heads = ["method", "data", "searches", "trials of each (search + fresh)", "epochs", "epochs left", "time left"]
-    searches = f"{document['searches']} searches ({_counts_text(document['states'])})"
+    searches = f"{document['searches']} searches ({_state_counts_text(document['states'])})"
     head = f"suite {document['name']}: {searches}; nothing is started"
     return "\n".join([head, "", rows_as_markdown(heads, rows), "", _remaining_time_text(document)])
 
@@ -274,9 +274,9 @@ def _count_epochs_run(records: Iterable[StudyRecord]) -> int:
     return sum(trial.n_epochs for record in records for trial in record.trials.values())
 
 
-def _counts_by_state(records: Iterable[StudyRecord | None]) -> dict[str, int]:
+def _study_counts_by_state(records: Iterable[StudyRecord | None]) -> dict[str, int]:
     return dict(Counter(record.state if record else SEARCH_NOT_OVER for record in records))
 
 
-def _counts_text(states: Mapping[str, int]) -> str:
+def _state_counts_text(states: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {state}" for state, count in states.items())

@@ -38,7 +38,7 @@ from study.text import print_text, study_command
 from study.tracking import MlflowTracker
 from study.tracking.mlflow_urls import experiments_page_url, is_mlflow_server
 from study.tracking.registry import register_model_version
-from study.tracking.tracker import MAX_HEAD_START_S
+from study.tracking.tracker import MAX_MLFLOW_START_DELAY_S
 from study.trained.model_files import find_model, write_descriptions_and_card
 from study.upstream.ray_internals import is_ray_job
 
@@ -64,9 +64,9 @@ def write_study_outputs(
 
         beside = final_training.compare_with_baseline_training(folder, results)
         write_report(results, folder.report_folder, beside=beside)
-    models = [folder.ensemble_file]
+    models = [folder.ensemble_description_file]
     for trial in results.record.trials_of_stages("final") if not results.spec.training_function else ():
-        models += [folder.model_file(trial.number), folder.description_file(trial.number)]
+        models += [folder.model_file(trial.number), folder.model_description_file(trial.number)]
     return {**{file: "models" for file in models if file.exists()}, **artifact_folder_by_result_file(folder)}
 
 
@@ -104,7 +104,7 @@ class RunEnd:
         return Results(self.spec, self.record)
 
 
-def closing_lines(end: RunEnd) -> list[str]:
+def run_end_lines(end: RunEnd) -> list[str]:
     """Return how a run ended, its results, where things are and the next command.
 
     In a job of a cluster, whose log is read elsewhere, paths are left out: whoever follows it is told how to get those
@@ -123,13 +123,13 @@ def closing_lines(end: RunEnd) -> list[str]:
 
         lines += ["", frame_to_markdown(comparison_table(beside))]
     if record.state == "complete":
-        lines += ["", *([] if is_ray_job() else _file_lines(end))]
+        lines += ["", *([] if is_ray_job() else _output_file_lines(end))]
         if spec.final_seeds is None and end.results.confirmation.settings.rules:
             lines.append("rules      what each selection rule would have picked, on fresh seeds: in the report")
         if record.ablation_request is not None:
             best = record.ablation_request.trial
             lines.append(f"ablation   from the baseline to trial {best}, step by step: in the report")
-        lines += [*_mlflow_lines(folder.tracking_uri), *_failed_trials_lines(end), ""]
+        lines += [*_mlflow_address_lines(folder.tracking_uri), *_failed_trials_lines(end), ""]
         lines += _next_command_lines(end, told.next, beside is not None)
     else:
         lines += [*_first_failure_lines(end), *_resume_commands(end)]
@@ -141,16 +141,16 @@ def closing_lines(end: RunEnd) -> list[str]:
     return lines
 
 
-def _file_lines(end: RunEnd) -> list[str]:
+def _output_file_lines(end: RunEnd) -> list[str]:
     """Return where on this machine the files of a complete study are."""
     folder, spec = end.folder, end.spec
     lines = [f"report     {folder.report_page}"]
     if spec.final_seeds is not None and not spec.training_function:
-        lines += [f"models     {folder.model_file(0).parent}", f"card       {folder.card_file}"]
+        lines += [f"models     {folder.model_file(0).parent}", f"card       {folder.model_card_file}"]
     return [*lines, f"best       {folder.best_file}"] if folder.best_file.exists() else lines
 
 
-def _mlflow_lines(uri: str) -> list[str]:
+def _mlflow_address_lines(uri: str) -> list[str]:
     """Return how to open MLflow's pages; nothing in a job that has a database instead of a server."""
     if not is_ray_job():
         return ["MLflow UI  study ui"]
@@ -337,7 +337,7 @@ def run_session(
         placed = spec.replace_placement(record.placement if placement is None else placement)
         tracker = MlflowTracker(home, folder, spec)
         say: Callable[[str], object] = print_text  # until the view is there
-        tracker.start_following(MAX_HEAD_START_S, lambda text: say(text))
+        tracker.start_following(MAX_MLFLOW_START_DELAY_S, lambda text: say(text))
         try:
             files = {}
             with view(placed, record) as say:
@@ -352,7 +352,7 @@ def run_session(
                     files = write_study_outputs(folder, Results(spec, record), datasets, report=shared is None)
         finally:
             if ledger.is_taken_over:
-                tracker.abandon_ledger()
+                tracker.give_up_writing()
             untracked = tracker.finish_writing(say)
         results = Results(spec, record)
         if files:

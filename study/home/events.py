@@ -25,13 +25,13 @@ FailureKind = Literal["PREEMPTED", "OOM", "DIVERGED", "BUG", "HUNG"]
 TRIAL_STATES: tuple[TrialState, ...] = get_args(TrialState)
 ENDED_STATES: tuple[TrialState, ...] = get_args(TrialOutcome)
 
-INTEGER_LIMIT = 2**63
+INT64_BOUND = 2**63
 """Bound of whole numbers."""
 
-MAX_SHOWN_CHARACTERS = 60
+MAX_SHOWN_VALUE_CHARACTERS = 60
 """Most characters of a value that a message shows."""
 
-NonNegativeInteger = Annotated[int, Strict(), Ge(0), Lt(INTEGER_LIMIT)]
+NonNegativeInteger = Annotated[int, Strict(), Ge(0), Lt(INT64_BOUND)]
 StrictBool = Annotated[bool, Strict()]
 Seconds = Annotated[float, Strict(), Ge(0), Lt(MAX_TIMESTAMP)]
 MetricValues = dict[str, Annotated[float, Strict()] | Annotated[int, Strict()] | None]
@@ -66,17 +66,17 @@ class GroupSampleCounts:
     def from_sizes(cls, sizes: GroupSizes) -> "GroupSampleCounts":
         """Return the groups of an `opened` event."""
         by_fold = sizes.get("val_by_fold", [])
-        val = _sum_of_cells(by_fold) if by_fold else sizes.get("val")
+        val = _sum_cell_counts(by_fold) if by_fold else sizes.get("val")
         cells = {split: of for split, of in (("val", val), ("test", sizes.get("test"))) if of}
         return cls(cells, sizes.get("classes", ()), sizes.get("biases", ()), sizes.get("aligned"), by_fold)
 
     def cells_of_folds(self, folds: Collection[int]) -> Sequence[Sequence[int]] | None:
         """Return the cells of these folds together; None where they are not known."""
         known = [self.val_by_fold[fold] for fold in folds if fold < len(self.val_by_fold)]
-        return _sum_of_cells(known) if known and len(known) == len(folds) else None
+        return _sum_cell_counts(known) if known and len(known) == len(folds) else None
 
 
-def _sum_of_cells(parts: Sequence[Sequence[Sequence[int]]]) -> list[list[int]]:
+def _sum_cell_counts(parts: Sequence[Sequence[Sequence[int]]]) -> list[list[int]]:
     return [[sum(sizes) for sizes in zip(*rows, strict=True)] for rows in zip(*parts, strict=True)]
 
 
@@ -513,7 +513,7 @@ def entry_to_event(entry: Entry) -> Event:
         ValueError: a field of it is not what it has to be; says which.
     """
     try:
-        event = (_VALIDATORS.get(kind := str(entry["event"])) or _validator(kind))(entry)
+        event = (_EVENT_VALIDATORS.get(kind := str(entry["event"])) or _event_validator(kind))(entry)
     except ValidationError as error:
         raise ValueError(_invalid_fields_message(entry, error)) from None
     if "time" not in entry:
@@ -523,13 +523,13 @@ def entry_to_event(entry: Entry) -> Event:
     return event
 
 
-_VALIDATORS: dict[str, Callable[[Entry], Event]] = {}
+_EVENT_VALIDATORS: dict[str, Callable[[Entry], Event]] = {}
 """Readers of the kinds that were read so far, as making one takes a millisecond."""
 
 
-def _validator(kind: str) -> Callable[[Entry], Event]:
+def _event_validator(kind: str) -> Callable[[Entry], Event]:
     reader: Callable[[Entry], Event] = TypeAdapter(EVENT_CLASSES.get(kind, BaseEvent)).validator.validate_python
-    return _VALIDATORS.setdefault(kind, reader) if kind in EVENT_CLASSES else reader
+    return _EVENT_VALIDATORS.setdefault(kind, reader) if kind in EVENT_CLASSES else reader
 
 
 def _invalid_fields_message(entry: Entry, error: ValidationError) -> str:
@@ -540,4 +540,4 @@ def _invalid_fields_message(entry: Entry, error: ValidationError) -> str:
     if missing and not times:
         return f"it has no {missing[0]}"
     name = max(times, default=next(iter(found)))
-    return f"its {name} is {shorten_text(repr(entry.get(name)), MAX_SHOWN_CHARACTERS)}"
+    return f"its {name} is {shorten_text(repr(entry.get(name)), MAX_SHOWN_VALUE_CHARACTERS)}"

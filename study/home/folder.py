@@ -128,7 +128,7 @@ class StudyFolder:
         return self.path / "best.yaml"
 
     @property
-    def tracking_file(self) -> Path:
+    def tracking_state_file(self) -> Path:
         """File that says how far the ledger is in MLflow."""
         return self.path / "tracking.json"
 
@@ -155,17 +155,17 @@ class StudyFolder:
         """List the files of weights that there are, of whatever trials."""
         return sorted(self.models_folder.glob("trial-*[0-9].safetensors"))
 
-    def description_file(self, trial: int) -> Path:
+    def model_description_file(self, trial: int) -> Path:
         """Return the file with what rebuilds the networks of a final trial's weights."""
         return self.model_file(trial).with_suffix(".json")
 
     @property
-    def ensemble_file(self) -> Path:
+    def ensemble_description_file(self) -> Path:
         """File with what rebuilds the networks of all seeds of a final training, as one model."""
         return self.models_folder / "ensemble.json"
 
     @property
-    def card_file(self) -> Path:
+    def model_card_file(self) -> Path:
         """The model card of a final training."""
         return self.path / "model_card.md"
 
@@ -182,7 +182,7 @@ class StudyFolder:
         """Return the file of a failed trial's traceback."""
         return self.path / "errors" / f"trial-{trial:05d}.txt"
 
-    def write_error(self, trial: int, text: str) -> None:
+    def write_traceback(self, trial: int, text: str) -> None:
         """Write a failed trial's traceback."""
         self.error_file(trial).parent.mkdir(exist_ok=True)
         self.error_file(trial).write_text(text, encoding="utf-8", errors="backslashreplace")
@@ -239,7 +239,7 @@ class Home:
         return self.path / "mlflow.db"
 
     @property
-    def owns_tracking(self) -> bool:
+    def uses_own_mlflow(self) -> bool:
         """Whether MLflow is the SQLite of this home, not one from elsewhere."""
         return not os.environ.get("MLFLOW_TRACKING_URI")
 
@@ -274,7 +274,7 @@ class Home:
             StudyNotFoundError: there is none; says which there are.
             UserError: the name cannot be a study's, or the home is of another format.
         """
-        self._refuse_study_file(name)
+        self._refuse_study_file_as_name(name)
         check_study_name(name)
         self._refuse_symlink(name)
         names = [folder.name for folder in self.list_studies()]
@@ -318,7 +318,7 @@ class Home:
         Raises:
             UserError: says what cannot be, and why.
         """
-        for place in (self.path, *((self.database_file, self.artifacts_folder) if self.owns_tracking else ())):
+        for place in (self.path, *((self.database_file, self.artifacts_folder) if self.uses_own_mlflow else ())):
             if why := writable_folders.why_unwritable(place, is_file=place == self.database_file):
                 raise UserError(f"{place}: cannot be written: {why}. {ANOTHER_HOME_REMEDY}")
 
@@ -354,7 +354,7 @@ class Home:
                 raise error
         return folder
 
-    def _refuse_study_file(self, given: str) -> None:
+    def _refuse_study_file_as_name(self, given: str) -> None:
         """Refuse a study file where the name of a study is wanted, and say which study that is."""
         path = Path(given)
         if path.suffix not in STUDY_FILE_SUFFIXES or self.study_or_none(given):

@@ -159,7 +159,7 @@ def read_holder(path: Path) -> LeaseHolder | None:
     return read_json_or_none(path, LeaseHolder)
 
 
-def holder_elsewhere(path: Path) -> LeaseHolder | None:
+def holder_on_other_machine(path: Path) -> LeaseHolder | None:
     """Return who holds a lease on another machine at this moment, None if nobody does."""
     owner = read_holder(path)
     if owner is None or owner.machine == machine_id():
@@ -218,7 +218,7 @@ class Lease:
             os.utime(self._path)
         elif owner is not None or not self._path.parent.exists():
             self.is_lost = True
-        elif not self._over.is_set() and not self._try_create() and _wait_for_holder(self._path) is None:
+        elif not self._over.is_set() and not self._try_create() and _read_holder_being_written(self._path) is None:
             write_atomically(self._path, self._file_content)
         self._renewed = time.monotonic()
 
@@ -237,8 +237,8 @@ class Lease:
         Raises:
             LeaseLostError: it is not gone, or another machine takes its lease, too.
         """
-        before = _wait_for_holder(self._path)
-        if holder_elsewhere(self._path):
+        before = _read_holder_being_written(self._path)
+        if holder_on_other_machine(self._path):
             raise LeaseLostError(f"another driver took the study: {before}")
         is_old = True
         with suppress(FileNotFoundError):
@@ -255,7 +255,7 @@ class Lease:
         return json.dumps(asdict(self._mine)).encode()
 
 
-def _wait_for_holder(path: Path) -> LeaseHolder | None:
+def _read_holder_being_written(path: Path) -> LeaseHolder | None:
     """Return the holder as `read_holder` does, but wait a moment for a file that is being written."""
     until = time.monotonic() + TAKEOVER_SETTLE_S
     while (found := read_holder(path)) is None and path.exists() and time.monotonic() < until:

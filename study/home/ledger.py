@@ -23,7 +23,7 @@ from study.files import lock_file
 from study.home import lease
 from study.home.events import Event, StudyCreated, UnknownEventError, entry_to_event, event_to_entry
 from study.home.lease import Lease, LeaseLostError
-from study.home.ledger_line import CHAIN_BYTES, Entry, LineChainState, decode_entry, encode_entry, line_end_checksum
+from study.home.ledger_line import MAX_CHAIN_BYTES, Entry, LineChainState, decode_entry, encode_entry, line_end_checksum
 
 __all__ = ["LeaseLostError", "Ledger", "LedgerTail", "is_driver_running", "line_checksum", "read_entries"]
 
@@ -43,7 +43,7 @@ class Ledger:
         self.path = path
         self._file = open(path, "ab", buffering=0)  # noqa: SIM115 (closed by close())
         try:
-            if not lock_file(self._file, LOCK_TIMEOUT_S) or lease.holder_elsewhere(lease_path(path)):
+            if not lock_file(self._file, LOCK_TIMEOUT_S) or lease.holder_on_other_machine(lease_path(path)):
                 raise LeaseLostError
             self._lease = Lease(lease_path(path))
             self._size = path.read_bytes().rfind(b"\n") + 1
@@ -151,7 +151,7 @@ def empty_ledger_message(path: Path) -> str:
 def is_driver_running(path: Path) -> bool:
     """Return whether a driver holds the ledger at this moment."""
     with open(path, "rb") as file:
-        return not lock_file(file) or lease.holder_elsewhere(lease_path(path)) is not None
+        return not lock_file(file) or lease.holder_on_other_machine(lease_path(path)) is not None
 
 
 class LedgerTail:
@@ -181,7 +181,7 @@ class LedgerTail:
             for line in file:
                 if not line.endswith(b"\n"):
                     return
-                chain = self.chain = chain or LineChainState.after_line(line)
+                chain = self.chain = chain or LineChainState.before_line(line)
                 try:
                     if not chain.advance_if_next(line):
                         raise ValueError(chain.why_refused(line))
@@ -195,8 +195,8 @@ class LedgerTail:
 def line_checksum(path: Path, offset: int) -> str:
     """Return the check value of the line that ends at an offset; empty at 0 and where none ends."""
     with open(path, "rb") as file:
-        file.seek(max(0, offset - CHAIN_BYTES))
-        return line_end_checksum(file.read(min(offset, CHAIN_BYTES)))
+        file.seek(max(0, offset - MAX_CHAIN_BYTES))
+        return line_end_checksum(file.read(min(offset, MAX_CHAIN_BYTES)))
 
 
 def lease_path(path: Path) -> Path:
@@ -213,7 +213,7 @@ def _already_running_message(path: Path) -> str:
     return f"{message}. Is that machine dead? Then the study is free {lease.EXPIRY_S:.0f} s after its last sign of life"
 
 
-CLOCK_CHECK_INTERVAL_S, MAX_CHECK_DELAY_S = 1.0, 10.0
+CLOCK_CHECK_INTERVAL_S, MAX_CLOCK_CHECK_DELAY_S = 1.0, 10.0
 """Seconds between two looks at the clock; and by how much a look is late if this process did not run, as no load delays
 a thread for so long."""
 
@@ -249,5 +249,5 @@ class SleepDetector:
         with self._lock:
             now = time.time()
             late = now - self._at - CLOCK_CHECK_INTERVAL_S
-            self._asleep += late if late > MAX_CHECK_DELAY_S else 0.0
+            self._asleep += late if late > MAX_CLOCK_CHECK_DELAY_S else 0.0
             self._at = now

@@ -24,13 +24,13 @@ Entry = dict[str, Value]
 _CHAIN_PATTERN = re.compile(rb'"chain"\s*:\s*"(\d{1,18})\s+([0-9a-f]{8})\s+([0-9a-f]{8})"\s*}\s*\Z')
 """Allows the spaces of an editor, so that an edited line is recognised as such."""
 
-CHAIN_BYTES = 64
+MAX_CHAIN_BYTES = 64
 """More bytes than the key `chain` takes at the end of a line."""
 
 _CHECKSUM_OFFSET = -len('01234567"}\n')
 """Place of a line's check value, counted from its end; the value is of what stands before it."""
-_OWN_CHECKSUM = slice(_CHECKSUM_OFFSET, _CHECKSUM_OFFSET + 8)
-_PREVIOUS_CHECKSUM = slice(_CHECKSUM_OFFSET - 9, _CHECKSUM_OFFSET - 1)
+_OWN_CHECKSUM_SLICE = slice(_CHECKSUM_OFFSET, _CHECKSUM_OFFSET + 8)
+_PREVIOUS_CHECKSUM_SLICE = slice(_CHECKSUM_OFFSET - 9, _CHECKSUM_OFFSET - 1)
 
 
 def encode_entry(event: Entry) -> bytes:
@@ -86,7 +86,7 @@ class LineChainState:
         self.number, self.before = number, before
 
     @classmethod
-    def after_line(cls, line: bytes) -> "LineChainState":
+    def before_line(cls, line: bytes) -> "LineChainState":
         """Return the place before a line, as that line gives it; the beginning, where it gives none."""
         told = _CHAIN_PATTERN.search(line)
         return cls(int(told[1]), told[2]) if told else cls()
@@ -101,9 +101,9 @@ class LineChainState:
 
         Its number is not compared: its check value covers it, and it is right where that of the line before is.
         """
-        own = line[_OWN_CHECKSUM]
+        own = line[_OWN_CHECKSUM_SLICE]
         try:
-            passes = line[_PREVIOUS_CHECKSUM] == self.before and int(own, 16) == crc32(line[:_CHECKSUM_OFFSET])
+            passes = line[_PREVIOUS_CHECKSUM_SLICE] == self.before and int(own, 16) == crc32(line[:_CHECKSUM_OFFSET])
         except ValueError:
             return False
         if passes:

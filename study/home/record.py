@@ -13,8 +13,8 @@ from study.home.ledger_line import Entry
 from study.home.reducer import InvalidLedgerError, StudyState
 from study.home.trial_record import (
     MAX_METRIC_MAGNITUDE,
-    SPACE_EXHAUSTED,
-    STOPPED_BY_USER,
+    SPACE_EXHAUSTED_REASON,
+    STOPPED_BY_USER_REASON,
     EpochMetrics,
     TrialRecord,
     finite_metrics,
@@ -24,8 +24,8 @@ from study.text import pluralise
 
 __all__ = [
     "MAX_METRIC_MAGNITUDE",
-    "SPACE_EXHAUSTED",
-    "STOPPED_BY_USER",
+    "SPACE_EXHAUSTED_REASON",
+    "STOPPED_BY_USER_REASON",
     "EpochMetrics",
     "InvalidLedgerError",
     "StudyRecord",

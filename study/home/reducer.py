@@ -71,7 +71,7 @@ class StudyState:
     total_driver_seconds: float = 0.0
     total_trial_seconds: float = 0.0
     total_start_seconds: float = 0.0
-    _is_starting: bool = False
+    _is_before_first_trial: bool = False
     _run_seconds: list[tuple[ParamValues, float]] = field(default_factory=list)
     _last_event_time: float = 0.0
     _repeats_by_trial: dict[int, list[int]] = field(default_factory=dict)
@@ -90,22 +90,22 @@ class StudyState:
             passed = event.time - self._last_event_time
             worked = max(0.0, passed - event.asleep)
             self.total_driver_seconds += worked
-            self.total_start_seconds += worked * self._is_starting
+            self.total_start_seconds += worked * self._is_before_first_trial
             self._last_event_time = event.time
             asleep = event.asleep + min(0.0, passed)  # less than nothing where the clock was set back
             for trial in self.trials.values() if asleep else ():
                 trial.seconds_asleep += asleep if trial.state == "running" else 0.0
         match event:
             case events.EpochReported():  # first, as nearly all are
-                self._apply_report(event)
+                self._apply_epoch_report(event)
             case events.TrialStarted():
-                self._apply_started(event)
+                self._apply_trial_started(event)
             case events.TrialEnded():
-                self._apply_ended(event)
+                self._apply_trial_ended(event)
             case events.TrialDecided():
-                self._apply_decided(event)
+                self._apply_trial_decided(event)
             case events.RunLost():
-                self._apply_lost(event)
+                self._apply_run_lost(event)
             case events.StudyCreated():
                 if self.id:
                     raise self._inconsistent_event_error("created", "a study is created once, by its first event")
@@ -116,7 +116,7 @@ class StudyState:
                 self.extended_n_configurations, self.search_ended_by = event.trials, None
                 self.has_search_end_request, self.state = False, "interrupted"
             case events.TrialsRetried():
-                self._apply_retried(event)
+                self._apply_trials_retried(event)
             case events.ConfirmRequested():
                 self.confirm_request, self.state = (event.top, event.seeds, event.rules), "interrupted"
             case events.AblationRequested():
@@ -176,10 +176,10 @@ class StudyState:
             self.group_sample_counts = GroupSampleCounts.from_sizes(event.groups)
         self.placement = event.placement or {}
         self.sessions.append(event)
-        self._is_starting = True
+        self._is_before_first_trial = True
         self.state, self._last_event_time, self.unusable_nodes = "running", event.time, {}
 
-    def _apply_retried(self, event: events.TrialsRetried) -> None:
+    def _apply_trials_retried(self, event: events.TrialsRetried) -> None:
         """Make trials run anew; the search knows no more of them than that they were decided on."""
         trials = self._trials_of_event(event, *event.trials)
         if odd := [trial for trial in trials if trial.state not in ("failed", "pruned")]:
@@ -190,7 +190,7 @@ class StudyState:
             trial.restart()
         self.state = "interrupted"
 
-    def _apply_decided(self, event: events.TrialDecided) -> None:
+    def _apply_trial_decided(self, event: events.TrialDecided) -> None:
         number, repeats = event.trial, event.repeats
         if number in self.trials:
             raise self._inconsistent_event_error("trial", f"trial {number} was decided on before")
@@ -203,22 +203,22 @@ class StudyState:
             self._repeats_by_trial.setdefault(repeats, []).append(number)
         self.history.append(("trial", number, 0, None))
 
-    def _apply_started(self, event: events.TrialStarted) -> None:
+    def _apply_trial_started(self, event: events.TrialStarted) -> None:
         (trial,) = self._trials_of_event(event, event.trial)
-        self._is_starting = False
+        self._is_before_first_trial = False
         trial.state, trial.node, trial.started_at = "running", event.node, event.time
         trial.device, trial.seconds_asleep = event.device or {}, 0.0
         trial.reason = trial.failure_kind = trial.ended_at = trial.session_ended_at = None
         del trial.reports[event.epoch or 0 :]  # a trial that runs again goes on from its checkpoint
 
-    def _apply_lost(self, event: events.RunLost) -> None:
+    def _apply_run_lost(self, event: events.RunLost) -> None:
         (trial,) = self._trials_of_event(event, event.trial)
-        self._stop_clock(trial, event.time)
+        self._stop_trial_clock(trial, event.time)
         trial.state, trial.attempt = "waiting", event.attempt
         trial.needs_gpu_alone = trial.needs_gpu_alone if event.alone is None else event.alone
         trial.n_retries_used += not event.node_died
 
-    def _apply_report(self, event: events.EpochReported) -> None:
+    def _apply_epoch_report(self, event: events.EpochReported) -> None:
         trial = self.trials.get(event.trial)
         if trial is None:
             raise self._inconsistent_event_error("report", f"there is no trial {event.trial} yet")
@@ -231,9 +231,9 @@ class StudyState:
         trial.reports.append(epoch)
         self.history.append(("report", event.trial, event.epoch, epoch))
 
-    def _apply_ended(self, event: events.TrialEnded) -> None:
+    def _apply_trial_ended(self, event: events.TrialEnded) -> None:
         (trial,) = self._trials_of_event(event, event.trial)
-        self._stop_clock(trial, event.time)
+        self._stop_trial_clock(trial, event.time)
         trial.state, trial.reason, trial.failure_kind = event.state, event.reason, event.kind
         trial.ended_at = event.time if trial.session_ended_at is None else trial.session_ended_at
         self.history.append(("ended", trial.number, trial.n_epochs, None))
@@ -241,11 +241,11 @@ class StudyState:
     def _apply_session_closed(self, event: events.SessionClosed) -> None:
         self.state, self.search_ended_by = event.state, event.enough
         for trial in self.trials.values():
-            self._stop_clock(trial, self._last_event_time)
+            self._stop_trial_clock(trial, self._last_event_time)
             if trial.state == "running":
                 trial.state, trial.session_ended_at = "interrupted", self._last_event_time
 
-    def _stop_clock(self, trial: TrialRecord, now: float) -> None:
+    def _stop_trial_clock(self, trial: TrialRecord, now: float) -> None:
         if trial.state == "running" and trial.started_at is not None:
             self.total_trial_seconds += (ran := max(0.0, now - trial.started_at - trial.seconds_asleep))
             self._run_seconds.append((self.placement, ran))

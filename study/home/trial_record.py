@@ -9,7 +9,7 @@ from study.spec.objective import Objective
 
 NAN = float("nan")
 
-_NAME_POSITIONS: dict[tuple[str, ...], dict[str, int]] = {}
+_METRIC_POSITIONS_BY_NAMES: dict[tuple[str, ...], dict[str, int]] = {}
 """Position of each metric, by the names of an epoch's metrics; the same object for most epochs of a study."""
 
 MAX_METRIC_MAGNITUDE = 1e100
@@ -38,9 +38,9 @@ class EpochMetrics(Mapping[str, float | None]):
 
     def __init__(self, epoch: int, metrics: Mapping[str, float | None]) -> None:
         names = tuple(metrics)
-        if names not in _NAME_POSITIONS:
-            _NAME_POSITIONS[names] = {name: place for place, name in enumerate(("epoch", *names))}
-        self._places = _NAME_POSITIONS[names]
+        if names not in _METRIC_POSITIONS_BY_NAMES:
+            _METRIC_POSITIONS_BY_NAMES[names] = {name: place for place, name in enumerate(("epoch", *names))}
+        self._places = _METRIC_POSITIONS_BY_NAMES[names]
         self._values: array[float]
         try:
             self._values = array("d", (epoch, *metrics.values()))  # type: ignore[arg-type]
@@ -68,10 +68,10 @@ class EpochMetrics(Mapping[str, float | None]):
         return f"EpochMetrics({dict(self)})"
 
 
-STOPPED_BY_USER = "a user"
+STOPPED_BY_USER_REASON = "a user"
 """Reason of the end of a trial that a user stopped."""
 
-SPACE_EXHAUSTED = "every configuration of the space"
+SPACE_EXHAUSTED_REASON = "every configuration of the space"
 """Reason of the end of a search that has nothing left to try."""
 
 
@@ -101,7 +101,7 @@ class TrialRecord:
         reports: metrics of each epoch, in order.
         state: `complete`: it ran to its end; `pruned`: early stopping ended it; `interrupted`: it runs again when
             the study is resumed.
-        reason: which rule pruned it (`STOPPED_BY_USER`: a user did), or why it failed.
+        reason: which rule pruned it (`STOPPED_BY_USER_REASON`: a user did), or why it failed.
         failure_kind: how it failed: PREEMPTED (its process or node died, its GPU broke), OOM (out of memory), HUNG (no
             report for too long), DIVERGED (no number), BUG (an exception in its code).
         test_metrics: metrics on the test split, None for one that is not a number; empty if it was not read.
@@ -172,7 +172,7 @@ class TrialRecord:
         vars(self).update(vars(again))
 
     @property
-    def is_stopped(self) -> bool:
+    def has_reached_stop_epoch(self) -> bool:
         """Whether a user asked for its end, and the report at which it ends has come."""
         return self.stop_epoch is not None and self.n_epochs >= self.stop_epoch
 

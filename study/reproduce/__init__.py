@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from study import published
 from study.commands.final_training import parse_seeds
-from study.driver.run import format_differences, key_differences, run_remaining_studies
+from study.driver.run import changed_keys_of_studies, format_changed_keys, run_remaining_studies
 from study.driver.session import RunEnd, StudyView
 from study.errors import UserError, did_you_mean
 from study.home.folder import Home
@@ -151,10 +151,10 @@ def _new_or_existing_study(
         spec = _requested_study(table, request, name, reading)
     else:
         spec = folder.load_checked_spec()
-    if differing := list(key_differences(home, [spec])):
+    if differing := list(changed_keys_of_studies(home, [spec])):
         raise UserError(
             f"{name}: exists already, with other settings. To go on with it as it is, leave out --profile, --seeds and "
-            f"--set. To run it with these settings, give another name: --name\n{format_differences(differing)}"
+            f"--set. To run it with these settings, give another name: --name\n{format_changed_keys(differing)}"
         )
     return spec
 

@@ -19,7 +19,7 @@ from study.home.events import ENDED_STATES, Event, FailureKind, Stage, StudyOutc
 from study.home.ledger import LeaseLostError, Ledger
 from study.home.record import (
     MAX_METRIC_MAGNITUDE,
-    STOPPED_BY_USER,
+    STOPPED_BY_USER_REASON,
     StudyRecord,
     TrialRecord,
     finite_metrics,
@@ -50,7 +50,7 @@ class TrialJob:
         return spec.objective.epoch_window is not None and (self.needs_model_file or bool(spec.train.final))
 
 
-NewFoldsJoined = Callable[[StudyRecord], Iterable[events.FoldsJoined]]
+FoldJoinFunction = Callable[[StudyRecord], Iterable[events.FoldsJoined]]
 """Function that yields events for configurations that have run on all folds since its last call."""
 
 
@@ -125,7 +125,7 @@ def next_fresh_seed_trial(
     if found is None:
         return None
     trial, seed = found
-    return NextTrial(stage, trial.params, seed, repeats=trial.number, fold=results.spec.fresh_fold(seed))
+    return NextTrial(stage, trial.params, seed, repeated_trial=trial.number, fold=results.spec.fresh_fold(seed))
 
 
 def next_ablation_trial(results: Results) -> NextTrial | None:
@@ -136,7 +136,7 @@ def next_ablation_trial(results: Results) -> NextTrial | None:
         return None
     repeated, params = asked.endpoint_trial(step[0]), asked.params_of(results.spec, step[0])
     of = repeated.number if repeated else None
-    return NextTrial("ablation", params, step[1], repeats=of, fold=results.spec.fresh_fold(step[1]))
+    return NextTrial("ablation", params, step[1], repeated_trial=of, fold=results.spec.fresh_fold(step[1]))
 
 
 def next_final_trial(spec: StudySpec, record: StudyRecord) -> NextTrial | None:
@@ -159,10 +159,10 @@ def _end_study_on_ledger_error(ledger: Ledger) -> Iterator[None]:
         raise StudyCannotContinueError(problem, ledger.path) from problem
 
 
-__all__ = ["MIN_ALIKE_FAILURES", "Agenda", "StudyCannotContinueError", "TrialJob"]
+__all__ = ["N_ALIKE_FAILURES_TO_STOP", "Agenda", "StudyCannotContinueError", "TrialJob"]
 
-MIN_ALIKE_FAILURES = 3
-"""A study stops when the first `MIN_ALIKE_FAILURES` or more of its trials to end have all failed in the same way."""
+N_ALIKE_FAILURES_TO_STOP = 3
+"""A study stops when the first `N_ALIKE_FAILURES_TO_STOP` or more of its trials to end have all failed alike."""
 
 
 class Agenda:
@@ -186,7 +186,7 @@ class Agenda:
         ledger: Ledger,
         record: StudyRecord,
         rule: EarlyStopping,
-        joins: NewFoldsJoined | None = None,
+        joins: FoldJoinFunction | None = None,
     ) -> None:
         self._joins = joins
         self.spec, self.record, self._ledger = spec, record, ledger
@@ -310,8 +310,8 @@ class Agenda:
         """End a trial before its last epoch if early stopping or a user wants that."""
         if prune:
             self._end_trial(trial, "pruned", self._search.rule.name)
-        elif trial.is_stopped:
-            self._end_trial(trial, "pruned", STOPPED_BY_USER)
+        elif trial.has_reached_stop_epoch:
+            self._end_trial(trial, "pruned", STOPPED_BY_USER_REASON)
 
     def obey_request(self, request: DriverRequest) -> None:
         """Do what a user asks for, or refuse it; the answer is in the ledger. Answer each request once."""
@@ -341,7 +341,7 @@ class Agenda:
         trial = self.record.trials[number]
         if trial.state in ENDED_STATES:
             return
-        if failure.is_of_study and not any(other.reports for other in self.record.trials.values()):
+        if failure.affects_all_trials and not any(other.reports for other in self.record.trials.values()):
             self.stopping, self.refusal = "interrupted", failure.reason
             return
         if failure.may_run_again(trial, self.spec, before=trial.n_retries_used):
@@ -354,7 +354,7 @@ class Agenda:
         trials = self.record.trials_of_stages("baseline", "search", "confirm", "rule", "ablation", "final")
         tried = [other for other in trials if other.state in ENDED_STATES]
         are_alike = all(other.state == "failed" and other.failure_kind == failure.kind for other in tried)
-        if are_alike and len(tried) >= MIN_ALIKE_FAILURES:
+        if are_alike and len(tried) >= N_ALIKE_FAILURES_TO_STOP:
             self.stopping = "failed"
 
     def record_test_metrics(self, number: int, metrics: Mapping[str, float]) -> None:
@@ -425,8 +425,8 @@ class Agenda:
         self._changed += not isinstance(event, events.EpochReported)
 
     def _add_trial(self, next_trial: NextTrial) -> TrialRecord:
-        number, params, enqueued = len(self.record.trials), dict(next_trial.params), next_trial.enqueued or None
-        of = next_trial.stage, params, next_trial.seed, next_trial.repeats, enqueued, next_trial.fold
+        number, params, enqueued = len(self.record.trials), dict(next_trial.params), next_trial.is_enqueued or None
+        of = next_trial.stage, params, next_trial.seed, next_trial.repeated_trial, enqueued, next_trial.fold
         self.append_event(events.TrialDecided(number, *of))
         self._search.note_decided_trial(self.record.trials[number])
         return self.record.trials[number]

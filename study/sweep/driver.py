@@ -26,8 +26,8 @@ from study.home.record import StudyRecord
 from study.knobs import Section
 from study.models.initial_weights import locate_weights
 from study.spec import StudySpec
-from study.sweep import FIRST_TRIALS_NOTE, STARTING_RAY_STEP, STARTING_TRIALS_STEP
-from study.sweep.agenda import Agenda, NewFoldsJoined, StudyCannotContinueError
+from study.sweep import SLOW_FIRST_TRIALS_NOTE, STARTING_RAY_STEP, STARTING_TRIALS_STEP
+from study.sweep.agenda import Agenda, FoldJoinFunction, StudyCannotContinueError
 from study.sweep.early_stopping import EarlyStopping
 from study.sweep.fair_share import ClusterShare, new_peer
 from study.sweep.own_ray import RayProcesses, RayStartError
@@ -108,7 +108,7 @@ def hide_ray_destructor_errors() -> None:
     sys.unraisablehook = show
 
 
-def _make_fold_joiner(spec: StudySpec, datasets: Mapping[str, Dataset]) -> NewFoldsJoined | None:
+def _make_fold_joiner(spec: StudySpec, datasets: Mapping[str, Dataset]) -> FoldJoinFunction | None:
     """Return the function that joins the folds of the study's data; None: there are no folds."""
     (dataset, *others) = datasets.values() or (None,)
     if dataset is None or dataset.folds is None or others:
@@ -244,7 +244,7 @@ def drive_study(
             stop_when_ray_ends(ray, agenda, without_ray),
         ):
             tell(STARTING_TRIALS_STEP)
-            tell(FIRST_TRIALS_NOTE)
+            tell(SLOW_FIRST_TRIALS_NOTE)
             inbox = RequestInbox(agenda, folder.requests_folder)
             inbox.obey_pending_requests()  # what users asked for while no driver ran comes before what the search draws
             with closing(ReferenceFitter(agenda, folder)) as references:

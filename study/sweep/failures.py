@@ -38,14 +38,14 @@ class TrialFailure:
         reason: what happened, for the user.
         needs_whole_gpu: the GPU's memory ran out; with a whole GPU to itself the trial may fit.
         node_died: the node or GPU died under the trial, which is no fault of the trial's.
-        is_of_study: it is no matter of the configuration: every trial of the study would fail in the same way.
+        affects_all_trials: it is no matter of the configuration: every trial of the study would fail in the same way.
     """
 
     kind: "FailureKind"
     reason: str
     needs_whole_gpu: bool = False
     node_died: bool = False
-    is_of_study: bool = False
+    affects_all_trials: bool = False
 
     def may_run_again(self, trial: "TrialRecord", spec: "StudySpec", before: int) -> bool:
         """Return whether the trial gets another attempt.
@@ -171,7 +171,7 @@ def _classify_exception(error: BaseException) -> TrialFailure:
     if isinstance(error, MemoryError):
         return TrialFailure("OOM", _exception_line(error))
     if isinstance(error, FirstYieldError):
-        return TrialFailure("BUG", _exception_line(error), is_of_study=True)
+        return TrialFailure("BUG", _exception_line(error), affects_all_trials=True)
     reason, sign = _exception_line(error), find_gpu_error_pattern(error_message(error))
     if sign is None:
         return TrialFailure("BUG", reason)

@@ -183,7 +183,7 @@ removes its file."""
 PEERS_POLL_INTERVAL_S = 1.0
 """Seconds between two looks at the others."""
 
-UNUSED_ROOM_DELAY_S = 20.0
+UNUSED_SLOT_DELAY_S = 20.0
 """Seconds after which a study that has its share takes room that nobody takes: others want it, but may not fit
 there."""
 
@@ -271,14 +271,14 @@ class ClusterShare:
         capacity = self._capacity()
         self._mine = replace(self._mine, most=self._slots())
         everybody = [self._mine, *self._others]
-        self._count_service(passed, relative_shares(everybody)[self._mine.id], capacity)
+        self._add_served_seconds(passed, relative_shares(everybody)[self._mine.id], capacity)
         everybody[0] = self._mine
         self._limit = self._allotted_slots(everybody, capacity)
         if self._mine != self._told:
             self._write_peer_file()
             self._told = self._mine
 
-    def _count_service(self, seconds: float, share: float, capacity: Mapping[str, float]) -> None:
+    def _add_served_seconds(self, seconds: float, share: float, capacity: Mapping[str, float]) -> None:
         """Count what this study has had.
 
         One that joins, or did not want any, is set to the least that any study has had.
@@ -314,7 +314,7 @@ class ClusterShare:
             idle = dict(self._idle())
         if not idle or mine.cpu > idle.get("CPU", 0.0) + 1e-9 or mine.gpu > idle.get("GPU", 0.0) + 1e-9:
             self._unused = time.monotonic()
-        elif time.monotonic() - self._unused >= UNUSED_ROOM_DELAY_S:
+        elif time.monotonic() - self._unused >= UNUSED_SLOT_DELAY_S:
             self._unused = time.monotonic()
             self._extra += 1
 

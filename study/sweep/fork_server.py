@@ -303,10 +303,10 @@ def _run_trial(files: TrialFiles, task: ForkTask, function: TrainingFunction | N
     try:
         _redirect_output(files.output_fd)
         faulthandler.enable()
-        os.chdir(task.folder)
+        os.chdir(task.working_folder)
         config = TrialConfig.from_document(json.loads(job.sections_json))
         job_execution.log_mlflow_into_trial_folder(job)
-        job_execution.prepare_process(job, config, task.try_gpu)
+        job_execution.prepare_process(job, config, task.should_try_gpu)
         assert job.function is not None
         trial = FunctionTrial(config, job.function, job.required_metrics, job.device, function, job.fold)
         job_execution.run_trial_job(lambda: trial, job, listener)

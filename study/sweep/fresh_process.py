@@ -41,13 +41,13 @@ class ForkTask(NamedTuple):
     """What a trial's process is told first.
 
     Attributes:
-        folder: the working folder.
-        try_gpu: whether no trial has tried the GPU of the worker that asks.
+        working_folder: of the worker.
+        should_try_gpu: whether no trial has tried the GPU of the worker that asks.
     """
 
     job: JobPayload
-    folder: str
-    try_gpu: bool
+    working_folder: str
+    should_try_gpu: bool
 
 
 CLEAN_UP_TIMEOUT_S = 60.0

@@ -19,7 +19,7 @@ KILLED_PROCESS_PATTERN = re.compile(r"killed|SIGKILL|terminated abruptly|exited 
 MAX_KILL_COUNT_AGE_S = 30.0
 """Seconds for which a counted kill may belong to a process whose end is heard of only now; older ones do not."""
 
-LARGE_SHARE_OF_LIMIT = 0.5
+LIKELY_OOM_SHARE_OF_LIMIT = 0.5
 """Share of the memory from which a process that vanished was most likely ended for what it held."""
 
 NODE_ANSWER_TIMEOUT_S = 20.0
@@ -63,7 +63,7 @@ class MemoryLimit:
         limit = self.limit_bytes / 2**30
         if is_counted:
             return f"the kernel's OOM killer ended its process: memory is limited to {limit:.1f} GiB"
-        if held >= LARGE_SHARE_OF_LIMIT * self.limit_bytes:
+        if held >= LIKELY_OOM_SHARE_OF_LIMIT * self.limit_bytes:
             return f"its process died; it had held {held / 2**30:.1f} of {limit:.1f} GiB of memory"
         return None
 
@@ -116,7 +116,7 @@ class OomDetector:
         host, _, pid = node.rpartition(":")
         self._processes[process] = _WatchedProcess(host, int(pid), memory, machine)
 
-    def update_readings(self, running: Iterable[str]) -> None:
+    def update_memory_readings(self, running: Iterable[str]) -> None:
         """Note what the processes on this machine hold, and the count by now."""
         now = time.monotonic()
         for process in [self._processes[name] for name in running if name in self._processes]:

@@ -104,7 +104,7 @@ def run_trial_job(make: Callable[[], Trial | FunctionTrial], job: JobPayload, li
             except FunctionTrialError as why:  # not raised: Tune would end this process, and a new one takes seconds
                 listener(TextReport("untested", str(why)))
             else:
-                _keep_log_probabilities(trial, job, "test")
+                _save_log_probabilities(trial, job, "test")
                 listener(MetricsReport(metrics))
             return
         try:
@@ -156,14 +156,14 @@ def _train_trial(
     Args:
         why_anew: why it does not go on from an earlier state.
     """
-    behind, note = resume_epoch(trial, job.checkpoint_file, job.n_reported_epochs)
+    behind, note = find_resume_epoch(trial, job.checkpoint_file, job.n_reported_epochs)
     course = trial.train_epochs(job.checkpoint_file, MIN_PAUSE_PER_WRITE_TIME, make_epoch_tracker(job.objective_json))
     listener(StartReport(behind, why_anew or note, describe_device(trial.device)))
     with closing(course):  # type: ignore[type-var]
         for epoch, metrics in enumerate(course, start=behind + 1):
             if epoch == trial.config.train.epochs and job.model_file:
                 trial.save_model(job.model_file)  # before the last report: a complete trial has its model
-                _keep_log_probabilities(trial, job, "val")
+                _save_log_probabilities(trial, job, "val")
             if epoch == trial.config.train.epochs and job.sends_fold_predictions and isinstance(trial, Trial):
                 from study.sweep.joined_folds import FoldPredictions  # its imports are of use to few trials
 
@@ -173,9 +173,9 @@ def _train_trial(
             listener(MetricsReport(metrics, epoch))
 
 
-def _keep_log_probabilities(trial: Trial | FunctionTrial, job: JobPayload, split: str) -> None:
+def _save_log_probabilities(trial: Trial | FunctionTrial, job: JobPayload, split: str) -> None:
     """Write what a network says of each sample of a split beside its weights, where it becomes one of an ensemble."""
-    if not job.keeps_log_probabilities or not isinstance(trial, Trial):
+    if not job.saves_log_probabilities or not isinstance(trial, Trial):
         return
     if split in trial.dataset.splits:
         from study.training import ensemble_probabilities
@@ -186,7 +186,7 @@ def _keep_log_probabilities(trial: Trial | FunctionTrial, job: JobPayload, split
         ensemble_probabilities.write_log_probabilities(path, trial.evaluate.log_probabilities(split), groups)
 
 
-def resume_epoch(trial: Trial | FunctionTrial, checkpoint: Path, heard: int) -> tuple[int, str | None]:
+def find_resume_epoch(trial: Trial | FunctionTrial, checkpoint: Path, heard: int) -> tuple[int, str | None]:
     """Return the epoch after which the trial goes on, and why a checkpoint was of no use; remove such a file."""
     try:
         epoch, note = trial.saved_epoch(checkpoint), None

@@ -36,7 +36,7 @@ class JobPayload:
         mlflow_folder: the folder in which MLflow keeps the runs that the function logs.
         driver_folder: the driver's working folder, which Ray puts first in the module path; None: it was removed.
         sends_fold_predictions: whether the predictions for the samples of its fold are sent.
-        keeps_log_probabilities: whether what its network says of each sample is kept beside the weights.
+        saves_log_probabilities: whether what its network says of each sample is kept beside the weights.
         fold: on which it is validated, see `study.data.folds.select_fold`.
     """
 
@@ -59,7 +59,7 @@ class JobPayload:
     mlflow_folder: Path | None = None
     fold: int | None = None
     sends_fold_predictions: bool = False
-    keeps_log_probabilities: bool = False
+    saves_log_probabilities: bool = False
     driver_folder: str | None = None
 
     def __deepcopy__(self, memo: dict[int, Value]) -> "JobPayload":
@@ -71,14 +71,14 @@ class JobPayload:
 
 @dataclass(frozen=True)
 class StartReport:
-    """A trial goes on after the epoch `behind`, on a device.
+    """A trial goes on after its last epoch that is done, on a device.
 
     Attributes:
-        note: why a state that was kept is of no use; None: it is of use, or there is none.
+        checkpoint_problem: why its checkpoint is of no use; None: it is of use, or there is none.
     """
 
-    behind: int
-    note: str | None
+    last_done_epoch: int
+    checkpoint_problem: str | None
     device: Mapping[str, str]
 
 

@@ -31,7 +31,7 @@ from study.training.standard_errors import STANDARD_ERROR_FUNCTIONS
 
 N_BOOTSTRAP_DRAWS = 200
 
-BOOTSTRAP_SPREAD = 1.1
+BOOTSTRAP_SPREAD_FACTOR = 1.1
 """How many times as far as the draws themselves values lie from the value of all samples: a sample that is drawn twice
 into a small cell weighs less there than two samples, so that draws vary less than samples do. Without this 95%
 intervals held in 91% of `tests/benchmarks/simulations/joined_folds.py`."""
@@ -42,7 +42,7 @@ SMALL_CELL_SAMPLES = 10
 """Number of samples, or groups that stay together, below which a cell is drawn with the other cells of its kind: a
 sample that is alone in its cell would be in every draw, and its luck in no error."""
 
-ALL_SCORES_METRICS = ("top5_accuracy", "auc")
+METRICS_NEEDING_ALL_SCORES = ("top5_accuracy", "auc")
 """Metrics that need all scores of a sample; only that of its class is kept."""
 
 
@@ -175,7 +175,7 @@ class FoldJoiner:
             rows = self._draw_bootstrap_counts(of_rows)
             which = of_repeats.integers(0, len(repeats), len(repeats))
             for name, value in self._mean_metrics([repeats[place] for place in which], rows).items():
-                draws[name].append(values[name] + BOOTSTRAP_SPREAD * (value - values[name]))
+                draws[name].append(values[name] + BOOTSTRAP_SPREAD_FACTOR * (value - values[name]))
         known_draws = {name: [value for value in found if not np.isnan(value)] for name, found in draws.items()}
         unknown = self._metrics_without_interval(repeats[0])
         errors = {
@@ -213,7 +213,7 @@ class FoldJoiner:
     def _mean_metrics(self, repeats: Sequence[FoldPredictions], rows: NDArray[np.int64]) -> dict[str, float]:
         """Return the mean over repeats of each metric on these samples, nan where it has no value.
 
-        Metrics of `ALL_SCORES_METRICS` are left out where there are three classes or more.
+        Metrics of `METRICS_NEEDING_ALL_SCORES` are left out where there are three classes or more.
         """
         found, chosen = dict[str, list[float]](), torch.from_numpy(rows)
         bias, target = None if self._bias is None else self._bias[chosen], self._target[chosen]
@@ -222,7 +222,7 @@ class FoldJoiner:
             predicted = torch.from_numpy(verdict.classes[rows])
             values = metrics.compute_metrics(scores, predicted, target, bias, self._facts)
             for name, value in values.items():
-                if self._facts.classes == 2 or name not in ALL_SCORES_METRICS:
+                if self._facts.classes == 2 or name not in METRICS_NEEDING_ALL_SCORES:
                     found.setdefault(f"val/{name}", []).append(float(value))
         return {name: float(np.mean(values)) for name, values in found.items()}
 

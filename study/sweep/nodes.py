@@ -96,7 +96,7 @@ class TrialNodes:
             labels[NODE_ID_LABEL] = f"!in({','.join(self._left_out)})"  # no blanks: Ray 2.60 stops reading at one
         return bundle, labels
 
-    def leave_out_node(self, machine: str, host: str, reason: str) -> bool:
+    def exclude_node(self, machine: str, host: str, reason: str) -> bool:
         """Place no more trials on a node.
 
         Args:

@@ -80,19 +80,19 @@ MAX_START_ATTEMPTS = 3
 NEEDED_RAY_PROCESSES = ("gcs_server", "raylet")
 """Names of the processes that Ray cannot do without."""
 
-TURN_TIMEOUT_CPU_S = 600.0
+START_TURN_TIMEOUT_CPU_S = 600.0
 """Most processor seconds of this machine that a start waits for those of other drivers: many processors start many."""
 
 SLOW_START_NOTICE_S = 20.0
 """Seconds after which the user is told that a start takes long."""
 
-LAST_LOG_LINES = 3
+N_LAST_LOG_LINES = 3
 """Lines of a process's last words that are shown."""
 
-MIN_FREE_BYTES = 2**20
+MIN_FREE_DISK_BYTES = 2**20
 """Bytes that Ray's folder needs, for the logs of its processes and its sockets."""
 
-MAX_FOLDER_CHARACTERS = 103 - MAX_SESSION_PATH_CHARACTERS - len(f"/{RUN_FOLDER_PREFIX}12345678")
+MAX_RAY_FOLDER_CHARACTERS = 103 - MAX_SESSION_PATH_CHARACTERS - len(f"/{RUN_FOLDER_PREFIX}12345678")
 """Most characters of the folder around Ray's: the path of a socket has at most 107 on Linux, 103 elsewhere."""
 
 
@@ -137,7 +137,7 @@ class RayProcesses:
     def last_log_lines(self) -> str:
         """Return the last lines that they wrote to their logs of errors."""
         files = self.folder.glob("*/session_2*/logs/*.err")
-        return "".join(f"\n{line}" for file in files for line in _read_lines(file)[-LAST_LOG_LINES:])
+        return "".join(f"\n{line}" for file in files for line in _read_lines(file)[-N_LAST_LOG_LINES:])
 
     def kill_processes(self) -> None:
         """Kill what still runs of them and of what they started, and wait for its end."""
@@ -199,7 +199,7 @@ def start_own_ray(
         KeyboardInterrupt: `stopping` says so.
     """
     with (
-        make_scratch_folder(RUN_FOLDER_PREFIX, ray_socket_folder(MAX_FOLDER_CHARACTERS)) as folder,
+        make_scratch_folder(RUN_FOLDER_PREFIX, ray_socket_folder(MAX_RAY_FOLDER_CHARACTERS)) as folder,
         _guard_ray_folder(folder),
         use_new_ray_token(folder),
     ):
@@ -259,7 +259,7 @@ def _start_with_retries(
 
 def no_disk_room_text(folder: Path) -> str:
     """Return that a folder has no room, if so: Ray's processes end without a word of it."""
-    if shutil.disk_usage(folder).free >= MIN_FREE_BYTES:
+    if shutil.disk_usage(folder).free >= MIN_FREE_DISK_BYTES:
         return ""
     return f"\n{folder.parent}: {os.strerror(errno.ENOSPC)}. Make room there, or name another folder: TMPDIR=..."
 
@@ -313,7 +313,7 @@ FORK_SERVER_MODULE = "study.sweep.fork_server"
 """Module by whose name in their command the servers are found that fork processes for training functions."""
 
 
-def _let_functions_clean_up(folder: Path) -> None:
+def _end_fork_servers(folder: Path) -> None:
     """End the servers of training functions with time to clean up: Ray would kill its processes and theirs at once."""
     servers = []
     for process in processes_of_scratch_folder(folder):
@@ -340,7 +340,7 @@ def _is_fork_server(process: psutil.Process) -> bool:
 
 def _end_ray(ray: RayProcesses, part: Callable[[], None] = disconnect_from_ray) -> None:
     try:
-        _let_functions_clean_up(ray.folder)
+        _end_fork_servers(ray.folder)
         part()
     except KeyboardInterrupt:  # a second signal; what is left of Ray here would wait for a dead one when Python ends
         end_process_without_ray(StartInterruptedError.exit_status)
@@ -363,7 +363,7 @@ class RayStartWaiter:
 
     @contextmanager
     def wait_for_turn(self, place: Path) -> Iterator[None]:
-        """Run the block while no other driver starts a Ray below a folder, or after `TURN_TIMEOUT_CPU_S` anyway.
+        """Run the block while no other driver starts a Ray below a folder, or after `START_TURN_TIMEOUT_CPU_S` anyway.
 
         A node ends itself where its agents take 15 s to start (Ray's issue 65983), and starts at once make each other
         slow: on two busy cores, of eight, none may succeed.
@@ -371,7 +371,7 @@ class RayStartWaiter:
         Raises:
             KeyboardInterrupt: the start is to be given up.
         """
-        until = time.monotonic() + TURN_TIMEOUT_CPU_S / count_usable_processors()
+        until = time.monotonic() + START_TURN_TIMEOUT_CPU_S / count_usable_processors()
         with ExitStack() as open_folder:
             with suppress(OSError):  # a system may let nobody list it, a file system may lock no folders
                 turn = os.open(place, os.O_RDONLY)

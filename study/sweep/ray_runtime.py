@@ -50,10 +50,10 @@ CONNECTION_TIMEOUT_S = 5.0
 RAY_RECONNECT_TIMEOUT_S = 60.0
 """Seconds after which Ray ends a driver whose head is gone, where `RECONNECT_TIMEOUT_VARIABLE` does not set them."""
 
-STOP_BEFORE_RAY_S = 10.0
+STOP_MARGIN_BEFORE_RAY_S = 10.0
 """Seconds by which a driver stops sooner: Ray would end the process without a message of the study's."""
 
-FINAL_HEAD_LOSS_S = 3.0
+FINAL_HEAD_LOSS_TIMEOUT_S = 3.0
 """Seconds after which a missing head counts as ended where it cannot come back: this driver is a job on its machine,
 without Redis."""
 
@@ -76,8 +76,8 @@ class JoinedCluster:
         self._head, self._node = head, node
         self._asked, self._missed_since = 0.0, float("inf")
         is_final = is_ray_job() and self._is_head_here() and not os.environ.get("RAY_REDIS_ADDRESS")
-        may_come_back_s = 0.0 if is_final else _reconnect_timeout_s() - STOP_BEFORE_RAY_S
-        self._patience = max(FINAL_HEAD_LOSS_S, may_come_back_s)
+        may_come_back_s = 0.0 if is_final else _reconnect_timeout_s() - STOP_MARGIN_BEFORE_RAY_S
+        self._patience = max(FINAL_HEAD_LOSS_TIMEOUT_S, may_come_back_s)
         self._ended: str | None = None
 
     @property
@@ -134,11 +134,11 @@ def _reconnect_timeout_s() -> float:
 GCS_TIMEOUT_S = 5.0
 """Seconds that a cluster gets to answer whether it takes the token."""
 
-NODE_TIMEOUT_S = 60.0
+NODES_SEE_HOME_TIMEOUT_S = 60.0
 """Seconds that a node of a cluster gets to answer: a process has to start on it."""
 
 
-MAPPED_BYTES, OBJECT_STORE_SHARE = 6 * 2**30, 0.3
+RAY_ADDRESS_SPACE_BYTES, OBJECT_STORE_SHARE = 6 * 2**30, 0.3
 """Address space of a Ray process: bytes, and the object store besides, as a share of the machine's memory. Measured:
 the largest of a study's processes had 13.0 GB where the memory was 23 GiB."""
 
@@ -161,7 +161,7 @@ def check_trial_fits_machine(resources: TrialResources) -> None:
     if resources.gpu:
         _check_gpus_usable(resources)
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    needed = MAPPED_BYTES + OBJECT_STORE_SHARE * psutil.virtual_memory().total
+    needed = RAY_ADDRESS_SPACE_BYTES + OBJECT_STORE_SHARE * psutil.virtual_memory().total
     if limit != resource.RLIM_INFINITY and limit < needed:
         raise UserError(
             f"ulimit -v: {limit / 2**30:.1f} GiB of addresses given, Ray takes {needed / 2**30:.1f} on this machine, "
@@ -371,7 +371,7 @@ def check_nodes_see_home(home: Path) -> None:
         for node in (node for node in ray.nodes() if node["Alive"]):
             there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
             asked[look.options(scheduling_strategy=there).remote(marker)] = node["NodeManagerAddress"]
-        answered, silent = ray.wait(list(asked), num_returns=len(asked), timeout=NODE_TIMEOUT_S)
+        answered, silent = ray.wait(list(asked), num_returns=len(asked), timeout=NODES_SEE_HOME_TIMEOUT_S)
         failed = [*silent, *(reference for reference in answered if not _node_sees_home(reference))]
         blind = [asked[reference] for reference in failed]
     finally:
@@ -488,10 +488,10 @@ class SharedRay(ExitStack):
             yield self._ray
         finally:
             if self._ray is not None and not self._ray.describe_ended_process():
-                free_workers()
+                end_leftover_workers()
 
 
-def free_workers() -> None:
+def end_leftover_workers() -> None:
     """End the workers that a study leaves behind, and free what they took; Tune would wait for each of them."""
     from ray import PlacementGroupID
     from ray.util.placement_group import PlacementGroup, placement_group_table, remove_placement_group

@@ -70,7 +70,7 @@ class ReferenceFitter:
     """The process that fits the missing references, and its results; there is none where nothing is missing.
 
     Args:
-        agenda: is told the results, in the thread that calls `pass_on_results`.
+        agenda: is told the results, in the thread that calls `pass_results_to_agenda`.
     """
 
     def __init__(self, agenda: "Agenda", folder: StudyFolder) -> None:
@@ -90,10 +90,10 @@ class ReferenceFitter:
             start_new_session=True,
             text=True,
         )
-        self._reader = threading.Thread(target=self._read_lines, name="references", daemon=True)
+        self._reader = threading.Thread(target=self._read_result_lines, name="references", daemon=True)
         self._reader.start()
 
-    def _read_lines(self) -> None:
+    def _read_result_lines(self) -> None:
         assert self._process
         assert self._process.stdout
         with self._process.stdout as lines:
@@ -101,7 +101,7 @@ class ReferenceFitter:
                 self._lines.put(line)
         self._lines.put(None)
 
-    def pass_on_results(self) -> None:
+    def pass_results_to_agenda(self) -> None:
         """Tell the agenda what has come.
 
         Raises:
@@ -132,12 +132,12 @@ class ReferenceFitter:
         Raises:
             StudyCannotContinueError: the ledger cannot be written.
         """
-        self.pass_on_results()
+        self.pass_results_to_agenda()
         if self._left and self._agenda.stopping is None:
             tell(f"fitting what needs no search: {', '.join(self._left)}")
         while self._left and self._agenda.stopping is None:
             time.sleep(RESULTS_POLL_INTERVAL_S)
-            self.pass_on_results()
+            self.pass_results_to_agenda()
 
     def close(self) -> None:
         """End the process; what it has not told is fitted another time."""

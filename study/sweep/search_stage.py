@@ -15,7 +15,7 @@ import optuna
 
 from study.home.driver_requests import DriverRequest
 from study.home.events import ENDED_STATES, Stage, TrialState
-from study.home.record import SPACE_EXHAUSTED, EpochMetrics, StudyRecord, TrialRecord
+from study.home.record import SPACE_EXHAUSTED_REASON, EpochMetrics, StudyRecord, TrialRecord
 from study.knobs import Params, Scalar
 from study.ranking import mean_score
 from study.ranking.chosen_epoch import BestEpochTracker, iter_scores_if_ended
@@ -44,7 +44,7 @@ def reached_search_limit(spec: StudySpec, record: StudyRecord) -> str | None:
     return None
 
 
-MAX_DRAWS = 100
+MAX_UNTRIED_DRAWS = 100
 """Draws in search of a configuration that was not tried, before all that are left are listed."""
 
 
@@ -79,7 +79,7 @@ class UntriedSuggestions:
     def _draw_untried(self, number: int) -> dict[str, Scalar] | None:
         """Draw from the configurations that no trial has, where the strategy has nothing new; None: there is none."""
         draw = random.Random(f"{self._seed} {number}")
-        for _ in range(MAX_DRAWS):
+        for _ in range(MAX_UNTRIED_DRAWS):
             params = self._space.suggest_params(
                 lambda key, domain: self.history.value_at_coordinate(key, draw.random())
             )
@@ -103,8 +103,8 @@ class NextTrial:
     stage: Stage
     params: Params
     seed: int
-    repeats: int | None = None
-    enqueued: bool = False
+    repeated_trial: int | None = None
+    is_enqueued: bool = False
     fold: int | None = None
 
 
@@ -137,7 +137,7 @@ class SearchStage:
         """Return the next trial to decide on, to be followed by `note_decided_trial`; None: the search adds no more."""
         for decision in list(self._wanted):
             self._wanted.remove(decision)
-            if self.record.trials[decision.repeats or 0].state not in ("pruned", "failed"):
+            if self.record.trials[decision.repeated_trial or 0].state not in ("pruned", "failed"):
                 return decision
         spec, number = self.spec, len(self.record.trials)
         if spec.final_seeds is not None or self.end_reason is not None:
@@ -147,7 +147,7 @@ class SearchStage:
             stage: Stage = "baseline" if has_baseline else "search"
             return NextTrial(stage, self._given[self._decided], spec.seed, fold=self._next_fold)
         if self._enqueued:
-            return NextTrial("search", self._enqueued[0], spec.seed, enqueued=True, fold=self._next_fold)
+            return NextTrial("search", self._enqueued[0], spec.seed, is_enqueued=True, fold=self._next_fold)
         params = self.suggestions.suggest_untried_params(number)
         if params is None:
             self._exhausted = True
@@ -166,7 +166,7 @@ class SearchStage:
             return "trials"
         if self.record.has_search_end_request:
             return "a user"
-        return SPACE_EXHAUSTED if self._exhausted else reached_search_limit(self.spec, self.record)
+        return SPACE_EXHAUSTED_REASON if self._exhausted else reached_search_limit(self.spec, self.record)
 
     def note_decided_trial(self, trial: TrialRecord, asked: bool = True) -> None:
         """Note that a trial of `next_trial` is in the record.
@@ -182,7 +182,7 @@ class SearchStage:
         if trial.is_enqueued:
             self._enqueued.popleft()
         for seed, fold in self.spec.runs_of_configuration(self._decided)[1:]:
-            self._wanted.append(NextTrial("replicate", trial.params, seed, repeats=trial.number, fold=fold))
+            self._wanted.append(NextTrial("replicate", trial.params, seed, repeated_trial=trial.number, fold=fold))
         self._decided += 1
 
     def queue_configuration(self, params: Params) -> None:
@@ -281,4 +281,4 @@ class SearchStage:
                 reports[epoch - 1 :] = [report]
                 self.should_prune(trial, epoch, reports)
         have = {(trial.repeated_trial, trial.seed, trial.fold) for trial in self.record.trials_of_stages("replicate")}
-        self._wanted = [one for one in self._wanted if (one.repeats, one.seed, one.fold) not in have]
+        self._wanted = [one for one in self._wanted if (one.repeated_trial, one.seed, one.fold) not in have]

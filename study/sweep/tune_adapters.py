@@ -51,7 +51,7 @@ class RequestInbox:
     def __init__(self, agenda: Agenda, folder: Path) -> None:
         self._agenda, self._folder, self._looked = agenda, folder, -REQUESTS_POLL_INTERVAL_S
 
-    def obey_new_requests(self) -> None:
+    def obey_requests_if_due(self) -> None:
         """Obey new requests; do nothing within `REQUESTS_POLL_INTERVAL_S` of the last call.
 
         Raises:
@@ -84,10 +84,10 @@ HANG_FACTOR, MIN_HANG_S = 10.0, 60.0
 UNUSUAL_EPOCH_FACTOR = 10.0
 """Factor that is allowed for an unusual epoch: start, first epoch, last epoch, reading the test split."""
 
-MEDIAN_EPOCH_COUNT = 101
+N_EPOCHS_FOR_MEDIAN = 101
 """Number of newest epochs whose median is the usual epoch."""
 
-MAX_COUNTED_GAP_S = 5.0
+MAX_COUNTED_CLOCK_GAP_S = 5.0
 """Most seconds that count between two looks: while this process itself was stopped, it could hear no report."""
 
 
@@ -105,7 +105,7 @@ class HangDetector:
         self._limit, self._last = limit, last
         self._now, self._looked = 0.0, time.monotonic()
         self._heard: dict[str, tuple[float, bool, str]] = {}  # when, whether what follows is unusual, kind of device
-        self._epochs: dict[str, deque[float]] = defaultdict(lambda: deque(maxlen=MEDIAN_EPOCH_COUNT))
+        self._epochs: dict[str, deque[float]] = defaultdict(lambda: deque(maxlen=N_EPOCHS_FOR_MEDIAN))
         for trial in record.trials.values():
             for report in trial.reports:
                 if (seconds := report.get("time/epoch")) is not None:
@@ -137,7 +137,7 @@ class HangDetector:
 
     def _advance_running_clock(self) -> None:
         now = time.monotonic()
-        self._now, self._looked = self._now + min(now - self._looked, MAX_COUNTED_GAP_S), now
+        self._now, self._looked = self._now + min(now - self._looked, MAX_COUNTED_CLOCK_GAP_S), now
 
     def _hang_seconds(self, kind: str) -> float:
         """Return the seconds without a report after which a trial on a kind of device hangs."""
@@ -178,7 +178,7 @@ HANG_CHECK_INTERVAL_S = 1.0
 TURN_POLL_INTERVAL_S = 0.25
 """Seconds between two looks whether it is the study's turn."""
 
-FREE_PROCESS_WAIT_S = 300.0
+PROCESS_REUSE_DELAY_S = 300.0
 """Seconds after which a trial that has no process is given the next that comes free. Before, its own may be starting,
 and Tune would end it: where trials end more often than processes start, none would ever finish its start."""
 
@@ -260,7 +260,7 @@ class JobSearcher(Searcher):
             fold=trial.fold,
             driver_folder=self._working_folder,
             sends_fold_predictions=trial.fold is not None and trial.stage == "confirm" and self._function is None,
-            keeps_log_probabilities=trial.stage == "final" and self._spec.makes_ensemble,
+            saves_log_probabilities=trial.stage == "final" and self._spec.makes_ensemble,
         )
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
@@ -337,9 +337,9 @@ class ReportingScheduler(FIFOScheduler):
         time.sleep(TURN_POLL_INTERVAL_S)
 
     def _poll_requests_and_references(self) -> None:
-        self._inbox.obey_new_requests()
+        self._inbox.obey_requests_if_due()
         if self._references is not None:
-            self._references.pass_on_results()
+            self._references.pass_results_to_agenda()
 
     def choose_trial_to_run(self, tune_controller: Any) -> TuneTrial | None:
         """Return the trial that gets the next process that comes free, before new ones; None: none does.
@@ -358,7 +358,7 @@ class ReportingScheduler(FIFOScheduler):
         if self._share is not None:
             running = sum(trial.status == TuneTrial.RUNNING for trial in tune_controller.get_live_trials())
             self._share.note_running_trials(running, waiting=bool(pending))
-        waited = (trial for made, trial in pending if now - made > FREE_PROCESS_WAIT_S)
+        waited = (trial for made, trial in pending if now - made > PROCESS_REUSE_DELAY_S)
         return min(waited, key=lambda trial: _payload_of_tune_trial(trial).trial, default=None)
 
     def _end_hanging_trials(self, live: Iterable[TuneTrial]) -> None:
@@ -366,7 +366,7 @@ class ReportingScheduler(FIFOScheduler):
         for name in self._watch.find_hanging_trials(running):
             self._hung.add(name)
             ray.kill(actor_handle_of_trial(running[name]))  # Tune hears of it as of any process that dies
-        self._deaths.update_readings(self._actors[name] for name in running if name in self._actors)
+        self._deaths.update_memory_readings(self._actors[name] for name in running if name in self._actors)
         self._looked = time.monotonic()
 
     def on_trial_result(self, tune_controller: Any, trial: TuneTrial, result: Mapping[str, Any]) -> str:
@@ -455,13 +455,13 @@ class ReportingScheduler(FIFOScheduler):
     def _write_trial_error(self, number: int, error: BaseException) -> None:
         try:
             broken = getattr(error, "cause", None)
-            self._folder.write_error(number, broken.text if isinstance(broken, TrialFailedError) else str(error))
+            self._folder.write_traceback(number, broken.text if isinstance(broken, TrialFailedError) else str(error))
         except OSError as problem:
             raise StudyCannotContinueError(problem, self._folder.path) from problem
 
     def _exclude_node(self, machine: str, host: str, reason: str) -> None:
         """Place no more trials on a node, and tell the user once."""
-        if self._nodes.leave_out_node(machine, host, reason):
+        if self._nodes.exclude_node(machine, host, reason):
             self._agenda.append_event(NodeExcluded(host, reason))
             self._tell(f"{host} is not used: {reason}")
 

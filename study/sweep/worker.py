@@ -169,11 +169,11 @@ def report_start(heard: int, report: StartReport) -> None:
     short trial.
     """
     global _is_place_reported
-    if _is_place_reported and not heard and not report.note:
+    if _is_place_reported and not heard and not report.checkpoint_problem:
         return
     place = {"node": f"{socket.gethostname()}:{os.getpid()}", "machine": ray.get_runtime_context().get_node_id()}
     # text, as Tune would flatten a nested value
     place["device"] = json.dumps(dict(report.device))
     place["memory"] = json.dumps(asdict(MemoryLimit.of_this_process()))
-    tune.report({**place, "behind": report.behind, "note": report.note})
+    tune.report({**place, "behind": report.last_done_epoch, "note": report.checkpoint_problem})
     _is_place_reported = True

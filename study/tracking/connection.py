@@ -151,7 +151,7 @@ def _client_password() -> str | None:
     return file.get("mlflow", "mlflow_tracking_password", fallback=None)
 
 
-UNREACHABLE_REASONS = {
+UNREACHABLE_REASON_BY_PATTERN = {
     "Connection refused": "nothing listens at {}",
     "Name or service not known|[Nn]ame resolution|NameResolutionError": "there is no such host as that of {}",
     "[Tt]imed out": "{} does not answer in time",
@@ -192,7 +192,7 @@ def format_mlflow_error(error: Exception, uri: str) -> str:
     if is_unknown_route(error):
         return f"{redact_credentials(uri)} answers, but not as an MLflow server does (404)"
     if uri.startswith(("http://", "https://")):
-        for pattern, told in UNREACHABLE_REASONS.items():
+        for pattern, told in UNREACHABLE_REASON_BY_PATTERN.items():
             if re.search(pattern, text):
                 return told.format(redact_credentials(uri))
     return text[:300]
@@ -211,7 +211,7 @@ def open_mlflow_of_home(home: Home, timeout: int = 30) -> "MlflowClient":
             `study.tracking.connection.format_mlflow_error`.
     """
     client = connect_to_mlflow(home.tracking_uri, timeout)
-    if home.owns_tracking:
+    if home.uses_own_mlflow:
         correct_artifact_locations(home.database_file, home.artifacts_folder)
     return client
 
@@ -249,10 +249,10 @@ ARTIFACT_LOCATION_COLUMNS = (
 )
 """Tables and columns in which MLflow keeps the absolute addresses of artifacts."""
 
-TABLE_RULE_PROBLEM = re.compile(r"(NULL|NUMERIC|TEXT|non-\w+) value in |CHECK constraint failed")
+CONSTRAINT_VIOLATION_PATTERN = re.compile(r"(NULL|NUMERIC|TEXT|non-\w+) value in |CHECK constraint failed")
 """Messages of SQLite about a value that breaks a table's rules: the file itself is sound."""
 
-EXPERIMENTS_QUERY = """
+STUDY_EXPERIMENTS_QUERY = """
     SELECT name, artifact_location FROM experiments WHERE experiment_id IN
     (SELECT experiment_id FROM runs JOIN tags ON tags.run_uuid = runs.run_uuid WHERE tags.key = 'study.id')
 """
@@ -294,7 +294,7 @@ def correct_artifact_locations(database: Path, artifacts: Path) -> None:
     """
     here = artifacts.as_uri()
     with closing(_open_existing_database(database)) as connection, connection:  # all or nothing
-        places = {location.removesuffix(f"/{name}") for name, location in connection.execute(EXPERIMENTS_QUERY)}
+        places = {location.removesuffix(f"/{name}") for name, location in connection.execute(STUDY_EXPERIMENTS_QUERY)}
         for there in places - {here}:
             if not there.startswith("file:///") or not there.endswith(f"/{artifacts.name}"):
                 continue  # not in a home
@@ -318,7 +318,7 @@ def find_database_damage(database: Path) -> str | None:
         return None
     except sqlite3.DatabaseError as error:
         return str(error)
-    damage = (answer for answer in answers if answer != "ok" and not TABLE_RULE_PROBLEM.match(answer))
+    damage = (answer for answer in answers if answer != "ok" and not CONSTRAINT_VIOLATION_PATTERN.match(answer))
     return next((" ".join(answer.split()) for answer in damage), None)
 
 
@@ -330,7 +330,7 @@ def move_damaged_database_aside(database: Path) -> tuple[str, Path] | None:
     """
     if find_database_damage(database) is None:
         return None
-    with _set_aside_lock(database):
+    with _hold_move_aside_lock(database):
         why = find_database_damage(database)  # another process may have moved it meanwhile
         if why is None:
             return None
@@ -349,7 +349,7 @@ def _open_existing_database(database: Path) -> sqlite3.Connection:
 
 
 @contextmanager
-def _set_aside_lock(database: Path) -> Iterator[None]:
+def _hold_move_aside_lock(database: Path) -> Iterator[None]:
     """Hold the lock under which one process at a time sets a database aside."""
     with database.with_name(f".{database.name}-lock").open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

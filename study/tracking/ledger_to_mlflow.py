@@ -42,21 +42,21 @@ class LedgerToMlflowWriter:
 
     def __init__(self, home: Home, folder: StudyFolder, spec: StudySpec, since: int | None = None) -> None:
         self._home, self._folder, self._spec, self._since = home, folder, spec, since
-        damaged = move_damaged_database_aside(home.database_file) if home.owns_tracking else None
+        damaged = move_damaged_database_aside(home.database_file) if home.uses_own_mlflow else None
         is_server = home.tracking_uri.startswith(("http:", "https:"))
         self._store = MlflowRunStore(open_mlflow_of_home(home), MAX_PARALLEL_REQUESTS if is_server else 1)
-        self._progress = TrackingState.load(folder.tracking_file, home.tracking_uri)
+        self._progress = TrackingState.load(folder.tracking_state_file, home.tracking_uri)
         if line_checksum(folder.ledger_file, self._progress.offset) != self._progress.last:
             self._progress = TrackingState(self._progress.uri)  # the ledger lost its end, and may have another now
             cut = [f"MLflow had more of {folder.name} than its ledger tells; it is brought there anew"]
         else:
             cut = []
-        self._above = self._state_of_searched_study()
+        self._above = self._tracking_state_of_origin()
         is_lost = self._has_lost_runs()
         self.notes = cut + _mlflow_problem_notes(home, folder, damaged, is_lost)
         if is_lost:
             self._progress = TrackingState(self._progress.uri, former=self._progress.former | self._progress.runs)
-            self._progress.save(folder.tracking_file)
+            self._progress.save(folder.tracking_state_file)
         self._tail = LedgerTail(folder.ledger_file, self._progress.offset)
         record = StudyRecord.from_entries(_entries_before_offset(folder.ledger_file, self._progress.offset))
         self._study = record.id
@@ -76,14 +76,14 @@ class LedgerToMlflowWriter:
         self._study = self._study or str(events[0]["id"])
         progress = self._progress
         if not progress.experiment:
-            own = (self._home.artifacts_folder / self._spec.name).as_uri() if self._home.owns_tracking else None
+            own = (self._home.artifacts_folder / self._spec.name).as_uri() if self._home.uses_own_mlflow else None
             progress.experiment = self._above.experiment or self._store.find_or_make_experiment(self._spec, own)
         if not self._sure:
             self._adopt_existing_runs(self.reached)
         changes = self._events.translate(events)
         self._store.apply_run_updates(progress.experiment, changes, progress.runs)
         self._restore_artifacts()
-        for key, path, place in ((change.key, *file) for change in changes for file in change.files):
+        for key, path, place in ((change.run_key, *file) for change in changes for file in change.files):
             self._log_artifact(key, path, place)
             shutil.rmtree(path, ignore_errors=True)
             path.mkdir(exist_ok=True)  # MLflow finds no run without this folder
@@ -94,7 +94,7 @@ class LedgerToMlflowWriter:
             self._adopt_existing_runs(self._since)  # MLflow may have carried out late a request that was given up
         self._sure, progress.offset = True, self._tail.offset
         progress.last = line_checksum(self._folder.ledger_file, progress.offset)
-        progress.save(self._folder.tracking_file)
+        progress.save(self._folder.tracking_state_file)
         return len(events)
 
     def log_artifacts(self, files: Mapping[Path, str | None], lead: Mapping[str, Sequence[str]] | None = None) -> None:
@@ -118,7 +118,7 @@ class LedgerToMlflowWriter:
             progress.experiment, [RunUpdate(STUDY_RUN_KEY, tags={NOTE_TAG: text})], progress.runs
         )
         progress.attached = True
-        self._progress.save(self._folder.tracking_file)
+        self._progress.save(self._folder.tracking_state_file)
 
     def _has_lost_runs(self) -> bool:
         """Return whether MLflow lacks runs that it had.
@@ -126,12 +126,12 @@ class LedgerToMlflowWriter:
         In a home's own database each is looked for: its page has a button that deletes one.
         """
         runs, experiment = self._progress.runs, self._progress.experiment
-        if not self._home.owns_tracking or not runs or self._store.has_lost_runs(runs):
+        if not self._home.uses_own_mlflow or not runs or self._store.has_lost_runs(runs):
             return self._store.has_lost_runs(runs)
         there = self._store.find_runs(experiment, study_id_of_ledger(self._folder.ledger_file))
         return not set(runs.values()) <= {run_id for _, run_id in there}
 
-    def _state_of_searched_study(self) -> TrackingState:
+    def _tracking_state_of_origin(self) -> TrackingState:
         """Return what MLflow has of the study whose configuration a final training trains: its runs are nested there.
 
         Empty for other studies, and where this home or its MLflow does not have that study.
@@ -140,7 +140,7 @@ class LedgerToMlflowWriter:
         folder = self._home.study_or_none(origin.get("study"))
         if folder is None or self._spec.final_seeds is None or folder.name == self._spec.name:
             return TrackingState()
-        found = TrackingState.load(folder.tracking_file, self._home.tracking_uri)
+        found = TrackingState.load(folder.tracking_state_file, self._home.tracking_uri)
         own = study_id_of_ledger(folder.ledger_file)
         is_other = STUDY_RUN_KEY not in found.runs or origin.get("study_id", own) != own
         return TrackingState() if is_other or self._store.has_lost_runs(found.runs) else found
@@ -151,13 +151,13 @@ class LedgerToMlflowWriter:
         The database's addresses are corrected first: a machine that sees the home by another path may have changed
         them.
         """
-        if self._home.owns_tracking:
+        if self._home.uses_own_mlflow:
             correct_artifact_locations(self._home.database_file, self._home.artifacts_folder)
         self._store.log_artifacts(self._progress.runs[key], path, place)
 
     def _restore_artifacts(self) -> None:
         """Give runs that were made again the artifacts that they had: they have other ids now, and another place."""
-        former = self._progress.former if self._home.owns_tracking else {}
+        former = self._progress.former if self._home.uses_own_mlflow else {}
         for key in former.keys() & self._progress.runs.keys():
             if former[key] != self._progress.runs[key]:
                 for folder in self._home.artifacts_folder.glob(f"*/{former[key]}/artifacts"):
@@ -168,7 +168,7 @@ class LedgerToMlflowWriter:
     def _adopt_existing_runs(self, since: int) -> None:
         """Add the runs that MLflow has; of two of one key keep the first, and delete the other."""
         runs = self._progress.runs
-        for key, run_id in list(self._store.find_runs(self._progress.experiment, self._study, since - CLOCK_MARGIN_MS)):
+        for key, run_id in list(self._store.find_runs(self._progress.experiment, self._study, since - CLOCK_SKEW_MS)):
             if runs.setdefault(key, run_id) != run_id:
                 self._store.client.delete_run(run_id)
 
@@ -176,7 +176,7 @@ class LedgerToMlflowWriter:
 LINKED_ARTIFACTS = ("report.html", "best.yaml", "model_card.md")
 """Files that the note of a study's run links to."""
 
-CLOCK_MARGIN_MS = 60_000
+CLOCK_SKEW_MS = 60_000
 """Milliseconds by which a clock may have been set back."""
 
 
@@ -185,11 +185,11 @@ def _mlflow_problem_notes(
 ) -> list[str]:
     """Return what was wrong with MLflow."""
     again = f"the runs of {folder.name} are made again from its ledger"
-    others = ", those of other studies with: study resume NAME" if home.owns_tracking else ""
+    others = ", those of other studies with: study resume NAME" if home.uses_own_mlflow else ""
     if damaged:
         why, aside = damaged
         return [f"{home.database_file} was damaged: {why}. It is kept as {aside.name}; {again}{others}"]
-    where = home.database_file if home.owns_tracking else redact_credentials(home.tracking_uri)
+    where = home.database_file if home.uses_own_mlflow else redact_credentials(home.tracking_uri)
     return [f"{where}: runs of {folder.name} were missing; {again}{others}"] if is_lost else []
 
 

@@ -42,8 +42,8 @@ class RunUpdate:
     Applying it twice is the same as once.
 
     Attributes:
-        key: of the run; see `TrackingState.runs`.
-        parent: key of the run that it is nested under, None for the study's.
+        run_key: see `TrackingState.runs`.
+        parent_key: key of the run that it is nested under, None for the study's.
         name: of the run, if it does not exist yet; `new_name`: its new name, None: as it is.
         start_ms: when it began, in milliseconds since the epoch, if it does not exist yet.
         dataset_inputs: data sets that it reads.
@@ -54,8 +54,8 @@ class RunUpdate:
             topmost); they are removed then.
     """
 
-    key: str
-    parent: str | None = None
+    run_key: str
+    parent_key: str | None = None
     name: str = ""
     new_name: str | None = None
     start_ms: int = 0
@@ -120,7 +120,7 @@ def _dataset_source(name: str, sources: list[str]) -> tuple[str, str]:
     return "local", json.dumps({"uri": sources[0], **several})
 
 
-OWN_RUN_TAG = "study.own_run"
+FUNCTION_RUN_TAG = "study.own_run"
 """Tag of a run that a training function logged itself: its key, see `study.tracking.runs_of_functions`."""
 
 REFERENCE_TAG = "study.reference"
@@ -232,29 +232,29 @@ class MlflowRunStore:
         Args:
             runs: id by key of the runs that exist; the new ones are added.
         """
-        study = [change for change in changes if change.key == STUDY_RUN_KEY]
+        study = [change for change in changes if change.run_key == STUDY_RUN_KEY]
         for change in study:
             self._create_run(experiment, change, runs)
             self._log_inputs(change, runs)  # before those of trials: of two requests that make one at once, one fails
-        left = {change.key: change for change in changes if change.key != STUDY_RUN_KEY}
+        left = {change.run_key: change for change in changes if change.run_key != STUDY_RUN_KEY}
         while left:
-            level = [change for change in left.values() if change.parent not in left] or [*left.values()]
+            level = [change for change in left.values() if change.parent_key not in left] or [*left.values()]
             apply_in_parallel(lambda change: self._apply_update(experiment, change, runs), level, self._at_once)
             left = {key: change for key, change in left.items() if change not in level}
         apply_in_parallel(lambda change: self._apply_update(experiment, change, runs), study, self._at_once)
 
     def _create_run(self, experiment: str, change: RunUpdate, runs: dict[str, str]) -> None:
-        if change.key not in runs:
-            nesting = {"mlflow.parentRunId": runs[change.parent]} if change.parent else {}
+        if change.run_key not in runs:
+            nesting = {"mlflow.parentRunId": runs[change.parent_key]} if change.parent_key else {}
             tags = change.tags | nesting
             made = self.client.create_run(experiment, change.start_ms, tags, change.name)
-            runs[change.key], change.tags = made.info.run_id, {}
+            runs[change.run_key], change.tags = made.info.run_id, {}
             change.status = None if change.status == "RUNNING" else change.status
             change.removed_tags = set()
 
     def _log_inputs(self, change: RunUpdate, runs: Mapping[str, str]) -> None:
         if change.dataset_inputs:
-            self.client.log_inputs(runs[change.key], change.dataset_inputs)
+            self.client.log_inputs(runs[change.run_key], change.dataset_inputs)
 
     def _metric_values_to_log(self, change: RunUpdate, run_id: str) -> list[MetricValue]:
         """Return the points but those that are no numbers and there: MLflow below 3.16 fails at a second one."""
@@ -265,9 +265,9 @@ class MlflowRunStore:
         return [point for point in points if not (math.isnan(point.value) and (point.name, point.step) in there)]
 
     def _apply_update(self, experiment: str, change: RunUpdate, runs: dict[str, str]) -> None:
-        is_new = change.key not in runs
+        is_new = change.run_key not in runs
         self._create_run(experiment, change, runs)
-        run_id = runs[change.key]
+        run_id = runs[change.run_key]
         for name in change.removed_tags & self.client.get_run(run_id).data.tags.keys() if change.removed_tags else ():
             self.client.delete_tag(run_id, name)
         points = change.metric_values if is_new else self._metric_values_to_log(change, run_id)
@@ -277,7 +277,7 @@ class MlflowRunStore:
             [Param(key, value) for key, value in change.params.items()],
             [RunTag(key, value) for key, value in change.tags.items()],
         )
-        if change.key != STUDY_RUN_KEY:
+        if change.run_key != STUDY_RUN_KEY:
             self._log_inputs(change, runs)
         if change.new_name is not None:
             self.client.update_run(run_id, name=change.new_name)
@@ -293,7 +293,7 @@ def _run_key_of_tags(tags: Mapping[str, str]) -> str:
         return reference_run_key(tags[REFERENCE_TAG])
     if RESULT_ARM_TAG in tags:
         return result_run_key(tags[RESULT_ARM_TAG], tags.get(RESULT_TRIAL_TAG))
-    return tags.get(OWN_RUN_TAG) or tags.get("study.trial", STUDY_RUN_KEY)
+    return tags.get(FUNCTION_RUN_TAG) or tags.get("study.trial", STUDY_RUN_KEY)
 
 
 def apply_in_parallel(function: Callable[[RunUpdate], None], changes: list[RunUpdate], threads: int) -> None:

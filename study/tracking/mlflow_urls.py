@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 from study.text import redact_credentials
 
-MLFLOW_TRAINING_MODE = "workflowType=machine_learning"
+TRAINING_MODE_QUERY = "workflowType=machine_learning"
 """MLflow's mode for training, in the addresses of its UI after the `#`; by itself it opens in one for language models.
 `tests/tracking/test_pages.py` says what else of MLflow these addresses depend on."""
 
@@ -15,7 +15,7 @@ trainings."""
 
 def experiments_page_url(uri: str) -> str:
     """Return the address of a server's list of experiments, without a password that may be in the server's address."""
-    return f"{redact_credentials(uri).rstrip('/')}/#/experiments?{MLFLOW_TRAINING_MODE}"
+    return f"{redact_credentials(uri).rstrip('/')}/#/experiments?{TRAINING_MODE_QUERY}"
 
 
 def run_page_url(uri: str, experiment: str, run_id: str, artifact: str = "") -> str:
@@ -26,7 +26,7 @@ def run_page_url(uri: str, experiment: str, run_id: str, artifact: str = "") -> 
     """
     server = f"{redact_credentials(uri).rstrip('/')}/" if uri else ""
     page = f"{server}#/experiments/{experiment}/runs/{run_id}"
-    return f"{page}{f'/artifacts/{quote(artifact)}' if artifact else ''}?{MLFLOW_TRAINING_MODE}"
+    return f"{page}{f'/artifacts/{quote(artifact)}' if artifact else ''}?{TRAINING_MODE_QUERY}"
 
 
 def trials_page_url(experiment: str, is_final: bool) -> str:
@@ -36,7 +36,7 @@ def trials_page_url(experiment: str, is_final: bool) -> str:
 
 def view_url(experiment: str, key: str) -> str:
     """Return the address, on the server that shows the link, of a view of an experiment."""
-    return f"#/experiments/{experiment}/runs?viewStateShareKey={key}&{MLFLOW_TRAINING_MODE}"
+    return f"#/experiments/{experiment}/runs?viewStateShareKey={key}&{TRAINING_MODE_QUERY}"
 
 
 def is_mlflow_server(uri: str) -> bool:

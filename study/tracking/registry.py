@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mlflow.models import ModelSignature
     from mlflow.types.schema import ColSpec
 
-MODEL_REQUIREMENTS = ("mlflow", "numpy", "pandas", "pillow", "safetensors", "torch", "torchvision")
+BASE_MODEL_REQUIREMENTS = ("mlflow", "numpy", "pandas", "pillow", "safetensors", "torch", "torchvision")
 """Libraries that a model needs where it is loaded; the package's code is saved with it."""
 
 
@@ -69,7 +69,7 @@ def _model_requirements(description: ModelDescription, whole: bool) -> list[str]
     fitted = ["scikit-learn", "skops"] if description.config["method"]["name"] == REFERENCE_METHOD else []
     package = PACKAGED_WEIGHTS[model["name"]].package if model["name"] in PACKAGED_WEIGHTS else ""
     brings = package and not whole and model.get("frozen") and model["weights"] in weights_names_of(model["name"])
-    return [*MODEL_REQUIREMENTS, *fitted, *([package.replace("_", "-")] if brings and find_spec(package) else [])]
+    return [*BASE_MODEL_REQUIREMENTS, *fitted, *([package.replace("_", "-")] if brings and find_spec(package) else [])]
 
 
 def _model_signature(description: ModelDescription) -> "ModelSignature":
@@ -114,7 +114,7 @@ def register_model_version(home: Home, folder: StudyFolder, name: str, model: Mo
     Returns:
         What went wrong, else None; nothing is done for a study that MLflow does not have.
     """
-    progress = TrackingState.load(folder.tracking_file, home.tracking_uri)
+    progress = TrackingState.load(folder.tracking_state_file, home.tracking_uri)
     if STUDY_RUN_KEY not in progress.runs:
         return None
     try:
@@ -175,13 +175,13 @@ def _missing_model_message(error: Exception, client: "MlflowClient", name: str) 
 
 
 def _is_model_registered(client: "MlflowClient", name: str, description: ModelDescription, model: ModelFiles) -> bool:
-    tags = {"study.model": _weights_tag(description), "study.id": description.told["study_id"]}
+    tags = {"study.model": _weights_digest(description), "study.id": description.told["study_id"]}
     tags |= _frozen_network_tag(model)
     versions = client.search_model_versions(f"name = '{name}'")
     return any(tags.items() <= version.tags.items() for version in versions)
 
 
-def _weights_tag(description: ModelDescription) -> str:
+def _weights_digest(description: ModelDescription) -> str:
     """Return the SHA-256 of the weights; of an ensemble that of its networks' digests."""
     digests = description.digest_by_weights_file
     return description.weights_digest if len(digests) == 1 else sha256_of_values(digests)
@@ -202,7 +202,7 @@ def _log_and_register_version(
         "study.id": description.told["study_id"],
         "study.name": description.told["study"],
         "study.seed": description.seeds_text,
-        "study.model": _weights_tag(description),
+        "study.model": _weights_digest(description),
         **_frozen_network_tag(model),
     }
     if worst := description.worst_groups:

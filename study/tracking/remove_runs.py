@@ -29,9 +29,9 @@ def remove_study_runs(home: Home, folder: StudyFolder) -> int:
         UserError: the home's database is damaged, MLflow does not answer or does not let them be deleted; calling again
             goes on with the rest. Or the ledger's first line is lost, which tells whose runs they are.
     """
-    if home.owns_tracking and not home.database_file.exists():
+    if home.uses_own_mlflow and not home.database_file.exists():
         return 0
-    if home.owns_tracking:
+    if home.uses_own_mlflow:
         connection.prepare_mlflow_database(home)
     study = study_id_of_ledger(folder.ledger_file)
     if not study:
@@ -48,7 +48,7 @@ def remove_study_runs(home: Home, folder: StudyFolder) -> int:
 def _remove_from_all_experiments(home: Home, folder: StudyFolder, study: str) -> int:
     client = connection.open_mlflow_of_home(home)
     named = client.get_experiment_by_name(folder.name)
-    noted = TrackingState.load(folder.tracking_file, home.tracking_uri)
+    noted = TrackingState.load(folder.tracking_state_file, home.tracking_uri)
     experiments = {noted.experiment, named.experiment_id if named else ""} - {""}
     return sum(_remove_from_experiment(home, client, experiment, study) for experiment in sorted(experiments))
 
@@ -58,13 +58,13 @@ def _remove_from_experiment(home: Home, client: "MlflowClient", experiment_id: s
     models = _delete_model_versions(client, experiment_id, study, set(runs))
     experiment = client.get_experiment(experiment_id)
     is_whole = len(runs) == sum(1 for _ in _iterate_undeleted_run_ids(client, experiment_id))
-    if home.owns_tracking and is_whole and experiment.lifecycle_stage == "active":
+    if home.uses_own_mlflow and is_whole and experiment.lifecycle_stage == "active":
         client.rename_experiment(experiment_id, f"{experiment.name[:200]}, deleted, {study}")  # frees the name
         client.delete_experiment(experiment_id)
     elif experiment.lifecycle_stage == "active":
         for run_id in runs:
             client.delete_run(run_id)
-    if home.owns_tracking:
+    if home.uses_own_mlflow:
         for name in (*(f"models/{model_id}" for model_id in models), *runs):
             for left in home.artifacts_folder.glob(f"*/{name}"):
                 shutil.rmtree(left, ignore_errors=True)

@@ -33,7 +33,7 @@ from study.spec.reference_models import REFERENCES
 from study.spec.yaml_document import mapping_or_empty
 from study.text import escape_control, escape_markdown
 from study.tracking import mlflow_runs, runs_of_functions
-from study.tracking.saved_views import ALL_FOLDS_PREFIX, BROKEN_LIMITS_TAG, RESULT_TAG, shown_metrics
+from study.tracking.saved_views import ALL_FOLDS_PREFIX, BROKEN_CONSTRAINTS_TAG, RESULT_TAG, view_metrics
 from study.tracking.tracking_state import STUDY_RUN_KEY, TrackingState
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ def inherited_tags(spec: StudySpec, record: StudyRecord, trial: TrialRecord | No
     return tags | ({"mlflow.source.git.commit": session.commit} if session and session.commit else {})
 
 
-RUN_STATUS = {"complete": "FINISHED", "pruned": "KILLED", "failed": "FAILED", "interrupted": "KILLED"}
+RUN_STATUS_BY_OUTCOME = {"complete": "FINISHED", "pruned": "KILLED", "failed": "FAILED", "interrupted": "KILLED"}
 
 BEST_RUN_PREFIX = "★ "
 """Prefix of the names of the best configuration's runs."""
@@ -242,16 +242,16 @@ class EventTranslator:
             case events.EpochReported():  # first, as nearly all are
                 self._on_epoch_reported(event)
             case events.TrialStarted():
-                self._on_started(event)
+                self._on_trial_started(event)
             case events.TrialEnded():
                 self._on_trial_ended(event)
             case events.RunLost():
                 self._make_trial_run(event.trial, event.time)
                 self._set_tags(str(event.trial), {f"study.lost.{event.attempt}": f"{event.kind}: {event.reason}"})
             case events.StudyCreated():
-                self._on_created(event)
+                self._on_study_created(event)
             case events.SessionOpened():
-                self._on_opened(event)
+                self._on_session_opened(event)
             case events.SearchExtended():
                 self._set_tags(STUDY_RUN_KEY, {"study.extended": event.trials})
             case events.ConfirmRequested():
@@ -278,7 +278,7 @@ class EventTranslator:
             case events.SearchEndRequested():
                 self._set_tags(STUDY_RUN_KEY, {"study.search_ended_by": "a user"})
             case events.SessionClosed():
-                self._on_closed(event)
+                self._on_session_closed(event)
             case events.FoldsJoined():
                 self._on_folds_joined(event)
             case (
@@ -306,14 +306,14 @@ class EventTranslator:
         change.removed_tags |= set(names)
         change.tags = {name: value for name, value in change.tags.items() if name not in change.removed_tags}
 
-    def _on_created(self, event: events.StudyCreated) -> None:
+    def _on_study_created(self, event: events.StudyCreated) -> None:
         change = self._pending_update(STUDY_RUN_KEY)
         change.name, change.start_ms = self._spec.name, mlflow_runs.to_milliseconds(event.time)
         change.params |= study_params(self._spec)
         tags = {"study.kind": "study", "study.hash": self._spec.hash}
         self._set_tags(STUDY_RUN_KEY, {**tags, **inherited_tags(self._spec, self.record)})
 
-    def _on_opened(self, event: events.SessionOpened) -> None:
+    def _on_session_opened(self, event: events.SessionOpened) -> None:
         tags = {**inherited_tags(self._spec, self.record), **self._above, "study.node": event.node or ""}
         self._set_tags(STUDY_RUN_KEY, {**tags, mlflow_runs.NOTE_TAG: study_run_note(Results(self._spec, self.record))})
         self._remove_tags(STUDY_RUN_KEY, [EXCLUDED_NODES_TAG])
@@ -325,7 +325,7 @@ class EventTranslator:
         """Give a reference a run of its own, which ends as it begins."""
         key = mlflow_runs.reference_run_key(event.name)
         change = self._pending_update(key)
-        change.parent = STUDY_RUN_KEY
+        change.parent_key = STUDY_RUN_KEY
         change.name = _reference_run_name(event.name)
         change.start_ms = mlflow_runs.to_milliseconds(event.time - (event.seconds or 0.0))
         change.dataset_inputs = self._dataset_inputs()
@@ -350,8 +350,8 @@ class EventTranslator:
         if stage == "replicate":
             self._make_trial_run(of, time)
         change = self._pending_update(key)
-        change.parent = str(of) if stage == "replicate" else STUDY_RUN_KEY
-        change.name, change.start_ms = self._run_name(number), mlflow_runs.to_milliseconds(time)
+        change.parent_key = str(of) if stage == "replicate" else STUDY_RUN_KEY
+        change.name, change.start_ms = self._trial_run_name(number), mlflow_runs.to_milliseconds(time)
         tags: dict[str, object] = {"study.kind": "trial", "study.trial": key, "study.stage": stage}
         if trial.fold is not None:
             tags["study.fold"] = trial.fold
@@ -370,18 +370,18 @@ class EventTranslator:
         own = {"train.seed": trial.seed, "train.epochs": self._spec.epochs}
         document = self._spec.trial_document({**trial.params, **own})
         change.params |= trial_params(self._spec, trial.params, document)
-        if told := self._data_sets().get(data.section_key(document["data"])):
+        if told := self._dataset_summaries().get(data.section_key(document["data"])):
             change.dataset_inputs = [mlflow_runs.to_dataset_input(document["data"], told)]
         self._progress.open.append(key)
 
     def _dataset_inputs(self) -> "list[DatasetInput]":
-        return [mlflow_runs.to_dataset_input(json.loads(key), told) for key, told in self._data_sets().items()]
+        return [mlflow_runs.to_dataset_input(json.loads(key), told) for key, told in self._dataset_summaries().items()]
 
-    def _data_sets(self) -> Mapping[str, DatasetSummary]:
+    def _dataset_summaries(self) -> Mapping[str, DatasetSummary]:
         """Return the data sets that the last driver wrote, by `study.data.section_key`; empty if it is an old one."""
         return self.record.sessions[-1].datasets or {} if self.record.sessions else {}
 
-    def _run_name(self, number: int) -> str:
+    def _trial_run_name(self, number: int) -> str:
         """Return the name of a trial's run: its configuration, its seed, and its fold where there are folds."""
         trial = self.record.trials[number]
         of = number if trial.repeated_trial is None else trial.repeated_trial
@@ -400,7 +400,7 @@ class EventTranslator:
         knobs = ablation_steps.differing_knobs(self._spec, asked.baseline_trial.params, params) if asked else []
         return ", ".join(knobs) or "none"
 
-    def _on_started(self, event: events.TrialStarted) -> None:
+    def _on_trial_started(self, event: events.TrialStarted) -> None:
         """Make the trial's run, which so lasts as long as the trial, whatever it waited for a process; or reopen it."""
         key = str(event.trial)
         self._make_trial_run(event.trial, event.time)
@@ -433,27 +433,27 @@ class EventTranslator:
             self._progress.epochs.pop(key, None)
         self._add_seed_statistics(trial, event.time)
         if self._spec.training_function and self._own_runs:
-            self._add_own_runs(self._own_runs(event.trial), event)
+            self._add_runs_logged_by_function(self._own_runs(event.trial), event)
 
     def _on_folds_joined(self, event: events.FoldsJoined) -> None:
         """Add what a configuration is worth on the samples of all folds together to its run on each of them."""
         runs = [self.record.trials[number] for number in event.runs]
         found = ranking.statistics_by_metric(self._spec.objective, runs, event)
-        values = {f"{ALL_FOLDS_PREFIX}{name}": found[name].mean for name in shown_metrics(self._spec) if name in found}
+        values = {f"{ALL_FOLDS_PREFIX}{name}": found[name].mean for name in view_metrics(self._spec) if name in found}
         for run in runs:
             self._add_metrics(str(run.number), values, event.time, self._spec.epochs)
 
-    def _add_own_runs(self, folder: Path, event: events.TrialEnded) -> None:
+    def _add_runs_logged_by_function(self, folder: Path, event: events.TrialEnded) -> None:
         """Add the runs that the trial's function logged; if they cannot be read, tag the trial's run with why."""
         try:
-            status, end = RUN_STATUS[event.state], mlflow_runs.to_milliseconds(event.time)
+            status, end = RUN_STATUS_BY_OUTCOME[event.state], mlflow_runs.to_milliseconds(event.time)
             found = runs_of_functions.read_runs_logged_by_function(folder, event.trial, status, end)
         except Exception as error:  # whatever MLflow makes of files that were cut off
             self._set_tags(str(event.trial), {"study.own_runs_unread": escape_control(error_message(error))})
             return
         for run in found:
             run.tags |= {**inherited_tags(self._spec, self.record), "study.kind": "own"}
-            self._changes[run.key] = run
+            self._changes[run.run_key] = run
 
     def _add_chosen_epoch_metrics(self, trial: TrialRecord, time: float) -> None:
         """Add the epoch that was chosen and its validation metrics, where it need not be the last."""
@@ -467,7 +467,7 @@ class EventTranslator:
     def _tag_broken_constraints(self, trial: TrialRecord) -> None:
         """Tag a complete trial with the constraints that it breaks, as MLflow's order of runs knows none."""
         if broken := constraints_broken_by_trial(self._spec.objective, trial):
-            self._set_tags(str(trial.number), {BROKEN_LIMITS_TAG: ", ".join(map(str, broken))})
+            self._set_tags(str(trial.number), {BROKEN_CONSTRAINTS_TAG: ", ".join(map(str, broken))})
 
     def _add_seed_statistics(self, trial: TrialRecord, time: float) -> None:
         """Add mean and sample standard deviation over a configuration's seeds, once all of them ended.
@@ -487,23 +487,23 @@ class EventTranslator:
         self._add_metrics(str(trial.number), values, time, self._spec.epochs)
         self._set_tags(str(trial.number), {"study.seeds_complete": len(complete)})
 
-    def _on_closed(self, event: events.SessionClosed) -> None:
+    def _on_session_closed(self, event: events.SessionClosed) -> None:
         for key in list(self._progress.open):
             self._set_tags(key, {"interrupted": "true"})
             self._end_run(key, event.time, "interrupted")
         results = Results(self._spec, self.record)
-        self._add_results(results, event.time)
+        self._add_result_metrics(results, event.time)
         reference = results.reference_as_result
-        self._tag_runs("study.best", [] if reference else results.ranked_all[:1], BEST_RUN_PREFIX)
+        self._move_tag_to_runs("study.best", [] if reference else results.ranked_all[:1], BEST_RUN_PREFIX)
         self._mark_best_reference(reference.name if reference else None)
-        self._tag_runs("study.baseline", filter(None, [results.baseline]))
+        self._move_tag_to_runs("study.baseline", filter(None, [results.baseline]))
         if self._spec.objective.has_several_metrics:
-            self._tag_runs("study.front", [found for found, _ in results.front])
+            self._move_tag_to_runs("study.front", [found for found, _ in results.front])
             self._set_tags(STUDY_RUN_KEY, {"study.chosen_by": self._spec.objective.front_choice_text})
         self._set_tags(STUDY_RUN_KEY, {mlflow_runs.NOTE_TAG: study_run_note(results)})
         self._end_run(STUDY_RUN_KEY, event.time, event.state)
 
-    def _add_results(self, found: Results, time: float) -> None:
+    def _add_result_metrics(self, found: Results, time: float) -> None:
         """Add the study's results that differ from what its run has, at the number of trials that they rest on.
 
         Those of the best, or of a final training's networks, are there by their metrics' names as well, at step 0, as
@@ -547,7 +547,7 @@ class EventTranslator:
             if is_there:
                 change.new_name = name
             else:
-                change.parent, change.name = STUDY_RUN_KEY, name
+                change.parent_key, change.name = STUDY_RUN_KEY, name
             ran = self._trials_of_result(arm)
             ended = max((trial.ended_at for trial in ran if trial.ended_at is not None), default=time)
             change.start_ms = mlflow_runs.to_milliseconds(ended - sum(one.total_run_seconds or 0.0 for one in ran))
@@ -618,7 +618,7 @@ class EventTranslator:
             self._set_tags(key, {"study.best": "true"}) if is_best else self._remove_tags(key, ["study.best"])
             self._pending_update(key).new_name = (BEST_RUN_PREFIX if is_best else "") + _reference_run_name(name)
 
-    def _tag_runs(self, tag: str, candidates: Iterable[Candidate], sign: str = "") -> None:
+    def _move_tag_to_runs(self, tag: str, candidates: Iterable[Candidate], sign: str = "") -> None:
         """Tag the runs of configurations and put a sign before their names; take both from those of earlier ones."""
         numbers = {candidate.trial.number for candidate in candidates} if self._spec.final_seeds is None else set()
         trials = self.record.trials.values()
@@ -627,12 +627,12 @@ class EventTranslator:
         for key in dict.fromkeys([*self._progress.marked.get(tag, ()), *runs]):
             self._set_tags(key, {tag: "true"}) if key in runs else self._remove_tags(key, [tag])
             if sign:
-                self._pending_update(key).new_name = (sign if key in runs else "") + self._run_name(int(key))
+                self._pending_update(key).new_name = (sign if key in runs else "") + self._trial_run_name(int(key))
         self._progress.marked[tag] = runs
 
     def _end_run(self, key: str, time: float, state: TrialOutcome | StudyOutcome) -> None:
         change = self._pending_update(key)
-        change.status, change.end_ms = RUN_STATUS[state], mlflow_runs.to_milliseconds(time)
+        change.status, change.end_ms = RUN_STATUS_BY_OUTCOME[state], mlflow_runs.to_milliseconds(time)
         if key in self._progress.open:
             self._progress.open.remove(key)
 

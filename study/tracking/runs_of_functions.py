@@ -14,7 +14,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 
 from study.tracking.connection import iterate_search_pages
-from study.tracking.mlflow_runs import OWN_RUN_TAG, MetricValue, RunUpdate, truncate_value
+from study.tracking.mlflow_runs import FUNCTION_RUN_TAG, MetricValue, RunUpdate, truncate_value
 from study.upstream.environment import ProcessKind, restore_variables_after, variables_of_processes
 
 MLFLOW_SYSTEM_TAGS = (
@@ -43,11 +43,11 @@ def read_runs_logged_by_function(folder: Path, trial: int, status: str, end: int
         return []
     with _allow_file_store():
         client = MlflowClient(folder.as_uri())
-        found = _LoggedFolder(client)
+        found = _MlflowFolderContent(client)
         return [_run_update_of_logged_run(found, run, trial, status, end) for run in found.runs]
 
 
-class _LoggedFolder:
+class _MlflowFolderContent:
     """The content of a folder: `runs` in the order of their making, and `models`."""
 
     def __init__(self, client: MlflowClient) -> None:
@@ -61,7 +61,7 @@ class _LoggedFolder:
         self.models = [*models] if experiments else []
 
 
-def _run_update_of_logged_run(found: _LoggedFolder, run: Run, trial: int, status: str, end: int) -> RunUpdate:
+def _run_update_of_logged_run(found: _MlflowFolderContent, run: Run, trial: int, status: str, end: int) -> RunUpdate:
     """Return everything of one run."""
     info, above = run.info, run.data.tags.get("mlflow.parentRunId")
     is_nested = above in found.ids - {info.run_id}
@@ -76,11 +76,11 @@ def _run_update_of_logged_run(found: _LoggedFolder, run: Run, trial: int, status
         for metric in found.client.get_metric_history(info.run_id, name)
     ]
     return RunUpdate(
-        key=f"{trial}/{info.run_id}",
-        parent=f"{trial}/{above}" if is_nested else str(trial),
+        run_key=f"{trial}/{info.run_id}",
+        parent_key=f"{trial}/{above}" if is_nested else str(trial),
         name=truncate_value(info.run_name),
         start_ms=info.start_time,
-        tags=tags | {OWN_RUN_TAG: f"{trial}/{info.run_id}"},
+        tags=tags | {FUNCTION_RUN_TAG: f"{trial}/{info.run_id}"},
         params={name: truncate_value(text) for name, text in run.data.params.items()},
         metric_values=list(dict.fromkeys(points)),  # MLflow repeats one where a model was logged with it
         status="FINISHED" if info.status == "FINISHED" else status,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from study.spec import StudySpec
 from study.tracking.mlflow_urls import FINAL_VIEW_KEY, RESULTS_VIEW_KEY, SEARCH_VIEW_KEY, view_url
 
-BROKEN_LIMITS_TAG = "study.broken_limits"
+BROKEN_CONSTRAINTS_TAG = "study.broken_limits"
 """Tag of a complete trial that breaks constraints of the study."""
 
 RESULT_TAG = "study.result"
@@ -27,7 +27,7 @@ SAVED_VIEW_TAG_PREFIX = "mlflow.sharedViewState."
 SEARCH_STAGES, RERUN_STAGES = ("baseline", "search", "replicate"), ("confirm", "rule", "ablation")
 """Stages of the search, and of what runs again after it."""
 
-SEARCH_DESCRIPTION = """\
+SEARCH_EXPERIMENT_DESCRIPTION = """\
 Search for {aims}. *Views*, above the list of runs, has {views}: a row each for the best, the baseline, what
 needs no search and final trainings; the trials of the search, by {searched}; what ran again after it, by {decides},
 which decides; the seeds of final trainings; and every trial.
@@ -38,7 +38,7 @@ metrics it is the best of the front in the first one. A red cross is a trial tha
 tags say which.
 """
 
-FINAL_DESCRIPTION = """\
+FINAL_EXPERIMENT_DESCRIPTION = """\
 Final training, for {aims}. *Views* has {views}: a row per seed.
 
 Each run in the list is a final training, whose description says what came of it; *+* beside it shows its seeds.
@@ -51,7 +51,7 @@ BASE_COLUMNS = ("attributes.`Run Name`", "attributes.`Created`", "attributes.`Du
 PIXELS_PER_CHARACTER, NAME_PIXELS_PER_CHARACTER, HEAD_PIXELS = 7.5, 6.7, 30
 """Width of a column's head, in bold, and of a run's name: the UI cuts what is wider than its column."""
 
-NAME_PIXELS, MAX_NAME_PIXELS = 250, 420
+MIN_NAME_PIXELS, MAX_NAME_PIXELS = 250, 420
 """Width of the column of runs' names: as `★ trial 13, seed 0, fold 3` needs; the most that a study's name gets."""
 
 
@@ -60,15 +60,15 @@ class _View:
     """A view of an experiment's runs.
 
     Attributes:
-        filter: which runs it shows, in MLflow's words.
+        run_filter: which runs it shows, in MLflow's words.
         columns: the first is what it sorts by.
-        by_configuration: whether runs of one configuration are one row, with the mean of each metric.
+        groups_by_configuration: whether runs of one configuration are one row, with the mean of each metric.
     """
 
     name: str
-    filter: str
+    run_filter: str
     columns: Sequence[str]
-    by_configuration: bool = False
+    groups_by_configuration: bool = False
 
 
 def saved_view_tags(spec: StudySpec) -> dict[str, str]:
@@ -77,15 +77,15 @@ def saved_view_tags(spec: StudySpec) -> dict[str, str]:
     tags = {}
     for place, (key, view) in enumerate(_views(spec).items()):
         state = {
-            "searchFilter": view.filter,
+            "searchFilter": view.run_filter,
             "orderByKey": view.columns[0],
             "orderByAsc": spec.objective.directions[0] == "min",
-            "groupBy": BY_CONFIGURATION if view.by_configuration else None,
+            "groupBy": GROUP_BY_CONFIGURATION if view.groups_by_configuration else None,
             "selectedColumns": view.columns,
             "columnOrder": [*BASE_COLUMNS, *view.columns],
             "columnWidths": {
-                BASE_COLUMNS[0]: _name_pixels(spec) if key in (RESULTS_VIEW_KEY, FINAL_VIEW_KEY) else NAME_PIXELS,
-                **{column: _head_pixels(column) for column in view.columns},
+                BASE_COLUMNS[0]: _name_pixels(spec) if key in (RESULTS_VIEW_KEY, FINAL_VIEW_KEY) else MIN_NAME_PIXELS,
+                **{column: _column_pixels(column) for column in view.columns},
             },
         }
         saved = {"name": view.name, "createdAt": now + place, "updatedAt": now + place, "state": json.dumps(state)}
@@ -93,7 +93,7 @@ def saved_view_tags(spec: StudySpec) -> dict[str, str]:
     return tags
 
 
-BY_CONFIGURATION = {
+GROUP_BY_CONFIGURATION = {
     "aggregateFunction": "average",
     "groupByKeys": [{"mode": "tag", "groupByData": "study.configuration"}],
 }
@@ -103,7 +103,7 @@ def experiment_description(spec: StudySpec, experiment: str) -> str:
     """Return what an experiment is, with links to its views."""
     links = [f"[*{view.name}*]({view_url(experiment, key)})" for key, view in _views(spec).items()]
     decides = "the samples of all folds together" if judges_folds_together(spec) else "the mean of a configuration"
-    description = SEARCH_DESCRIPTION if spec.final_seeds is None else FINAL_DESCRIPTION
+    description = SEARCH_EXPERIMENT_DESCRIPTION if spec.final_seeds is None else FINAL_EXPERIMENT_DESCRIPTION
     return description.format(
         aims=spec.objective.metrics_and_directions_text,
         views=", ".join(links),
@@ -117,7 +117,7 @@ def judges_folds_together(spec: StudySpec) -> bool:
     return spec.folds is not None and spec.training_function is None and len(spec.trial_data_sections) == 1
 
 
-def shown_metrics(spec: StudySpec) -> list[str]:
+def view_metrics(spec: StudySpec) -> list[str]:
     """Return the study's validation metrics that views show, and the accuracy beside a log loss."""
     needed = spec.objective.needed_metrics
     accuracies = [] if spec.training_function else [name.replace("log_loss", "accuracy") for name in needed]
@@ -129,7 +129,7 @@ def _views(spec: StudySpec) -> dict[str, _View]:
 
     Parameters of one method among several come last: they would push the others, which decide, out of sight.
     """
-    names = shown_metrics(spec)
+    names = view_metrics(spec)
     chosen = "chosen/" if spec.objective.epoch_window is not None else ""
     val = _metric_columns(f"{chosen}{name}" for name in names)
     fresh = _metric_columns(f"{ALL_FOLDS_PREFIX}{name}" for name in names) if judges_folds_together(spec) else val
@@ -142,7 +142,7 @@ def _views(spec: StudySpec) -> dict[str, _View]:
         for is_partial in (False, True)
     )
     seed, stage = "params.`train.seed`", "tags.`study.stage`"
-    broken = [f"tags.`{BROKEN_LIMITS_TAG}`"] * bool(spec.objective.constraints)
+    broken = [f"tags.`{BROKEN_CONSTRAINTS_TAG}`"] * bool(spec.objective.constraints)
     of_seeds = [*([] if spec.folds else val), *final_test, seed]  # with folds nothing validates a final training
     final = _View("Final training", _trials_filter(*SEARCH_STAGES, *RERUN_STAGES), of_seeds)
     if spec.final_seeds is not None:
@@ -171,7 +171,7 @@ def _result_columns(spec: StudySpec) -> list[str]:
     More would push these out of sight. A final training of a study with folds has no value on val, and would be below
     all that has: there the test split comes first.
     """
-    names = [name.split("/")[1] for name in shown_metrics(spec)]
+    names = [name.split("/")[1] for name in view_metrics(spec)]
     n_needed = len(spec.objective.needed_metrics)
     own, beside = names[:n_needed], names[n_needed:]
     has_finals_without_val = (
@@ -197,9 +197,9 @@ def _trials_filter(*left_out: str) -> str:
 def _name_pixels(spec: StudySpec) -> int:
     """Return the width of names with the study's own in them, whose ends tell two final trainings apart."""
     longest = f"{spec.name}-baseline-final, seed 10"
-    return max(NAME_PIXELS, min(MAX_NAME_PIXELS, int(2 * HEAD_PIXELS + NAME_PIXELS_PER_CHARACTER * len(longest))))
+    return max(MIN_NAME_PIXELS, min(MAX_NAME_PIXELS, int(2 * HEAD_PIXELS + NAME_PIXELS_PER_CHARACTER * len(longest))))
 
 
-def _head_pixels(column: str) -> int:
+def _column_pixels(column: str) -> int:
     name = column.partition("`")[2].rstrip("`")
     return max(100, int(HEAD_PIXELS + PIXELS_PER_CHARACTER * len(name)))

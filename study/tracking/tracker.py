@@ -30,7 +30,7 @@ PAUSE_PER_WRITE_TIME, MAX_PAUSE_S = 3.0, 5.0
 while it is behind: a server on the same machine shares its cores with the trials, and events that wait for each other
 take fewer requests."""
 
-FINISH_TIMEOUT_S, TROUBLED_TIMEOUT_S = 120.0, 5.0
+FINISH_TIMEOUT_S, UNREACHABLE_FINISH_TIMEOUT_S = 120.0, 5.0
 """Seconds that the end of a study waits for MLflow, and for one that does not answer."""
 
 WAIT_NOTICE_DELAY_S = 3.0
@@ -42,7 +42,7 @@ LAST_REQUEST_GRACE_S = 1.0
 RETRY_INTERVAL_S = 3.0
 """Seconds to wait when MLflow does not answer."""
 
-MAX_HEAD_START_S = 30.0
+MAX_MLFLOW_START_DELAY_S = 30.0
 """Most seconds that MLflow is not opened while a new study gets to its first report: importing it and making its
 database takes seconds of the process that starts the trials."""
 
@@ -87,7 +87,7 @@ class MlflowTracker:
             remedy = f". Move {database} away, then study resume {name} makes its runs again"
             raise StudyStoppedError(
                 f"{name} is complete, but whether MLflow has all of it cannot be told: "
-                f"{format_mlflow_error(error, self._home.tracking_uri)}{remedy if self._home.owns_tracking else ''}"
+                f"{format_mlflow_error(error, self._home.tracking_uri)}{remedy if self._home.uses_own_mlflow else ''}"
             ) from error
         return self.is_behind
 
@@ -96,11 +96,11 @@ class MlflowTracker:
 
         Args:
             head_start: most seconds that a database of the home's own waits for the study's next report; see
-                `MAX_HEAD_START_S`. A server is asked at once.
+                `MAX_MLFLOW_START_DELAY_S`. A server is asked at once.
             say: is told, once, that MLflow has not answered from the beginning.
         """
         self._begins_at, self._say = self._folder.ledger_file.stat().st_size, say
-        self._head_start = head_start if self._home.owns_tracking else 0.0
+        self._head_start = head_start if self._home.uses_own_mlflow else 0.0
         self._thread.start()
 
     def finish_writing(self, say: Callable[[str], object] = print_text) -> str | None:
@@ -124,7 +124,7 @@ class MlflowTracker:
         self._thread.join(LAST_REQUEST_GRACE_S)
         return problem
 
-    def abandon_ledger(self) -> None:
+    def give_up_writing(self) -> None:
         """Write no more, before `finish_writing`: the study is another driver's now."""
         self._given_up.set()
 
@@ -151,10 +151,10 @@ class MlflowTracker:
     def _finish_deadline(self, began: float) -> float:
         """Return when a wait that began then is over; an MLflow that answers again after trouble gets its time."""
         answers = self._trouble is None or self._writer is not None
-        return began + FINISH_TIMEOUT_S if answers else max(began, self._troubled) + TROUBLED_TIMEOUT_S
+        return began + FINISH_TIMEOUT_S if answers else max(began, self._troubled) + UNREACHABLE_FINISH_TIMEOUT_S
 
     def _load_state(self) -> TrackingState:
-        return TrackingState.load(self._folder.tracking_file, self._home.tracking_uri)
+        return TrackingState.load(self._folder.tracking_state_file, self._home.tracking_uri)
 
     def _wait_for_first_report(self) -> None:
         """Wait for the first report from now on, for an end without one, or for long enough."""

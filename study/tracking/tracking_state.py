@@ -68,7 +68,7 @@ def study_id_of_ledger(ledger: Path) -> str:
     return ""
 
 
-REFRESH_REQUEST_TIMEOUT_S = 5
+ARTIFACT_REQUEST_TIMEOUT_S = 5
 """Seconds that a request may take where someone waits."""
 
 
@@ -81,10 +81,10 @@ def replace_study_artifacts(home: Home, folder: StudyFolder, files: Mapping[Path
     Returns:
         What went wrong, else None; nothing is done for a study that MLflow does not have.
     """
-    progress = TrackingState.load(folder.tracking_file, home.tracking_uri)
+    progress = TrackingState.load(folder.tracking_state_file, home.tracking_uri)
     if (run_id := progress.runs.get(STUDY_RUN_KEY)) is None:
         return None
-    own = next(home.artifacts_folder.glob(f"*/{run_id}/artifacts"), None) if home.owns_tracking else None
+    own = next(home.artifacts_folder.glob(f"*/{run_id}/artifacts"), None) if home.uses_own_mlflow else None
     try:
         if own is not None:  # what its client would do, without MLflow, whose import takes seconds
             correct_artifact_locations(home.database_file, home.artifacts_folder)
@@ -92,7 +92,7 @@ def replace_study_artifacts(home: Home, folder: StudyFolder, files: Mapping[Path
                 (place := own / (artifact_folder or "")).mkdir(parents=True, exist_ok=True)
                 shutil.copy2(path, place)
             return None
-        client = open_mlflow_of_home(home, REFRESH_REQUEST_TIMEOUT_S)
+        client = open_mlflow_of_home(home, ARTIFACT_REQUEST_TIMEOUT_S)
         for path, artifact_folder in files.items():
             client.log_artifact(run_id, str(path), artifact_folder)
     except Exception as error:  # whatever MLflow, its database or the network raise

@@ -55,7 +55,7 @@ def find_model(folder: StudyFolder, results: Results) -> ModelFiles | None:
     weights = [folder.model_file(trial.number) for trial in members]
     if {path.name for path in weights} != description.digest_by_weights_file.keys():
         return None
-    return ModelFiles(place, weights, folder.card_file, description.frozen_network_file(folder.models_folder))
+    return ModelFiles(place, weights, folder.model_card_file, description.frozen_network_file(folder.models_folder))
 
 
 def copy_frozen_weights(folder: StudyFolder, spec: StudySpec) -> None:
@@ -99,7 +99,7 @@ def write_descriptions_and_card(folder: StudyFolder, results: Results, datasets:
     columns = [column.name for column in encoding or ()]
     size = classifier.describe_size_and_time()
     text = model_card.model_card(results, model, dataset, about, size, is_whole, columns)
-    write_atomically(folder.card_file, text)
+    write_atomically(folder.model_card_file, text)
 
 
 def test_split_fingerprint(dataset: Dataset) -> str | None:
@@ -129,7 +129,7 @@ def _table_encoding(section: Mapping[str, Any], dataset: Dataset) -> TableEncodi
 
 def _description_file(folder: StudyFolder, members: Sequence[TrialRecord]) -> Path:
     """Return the file of the description of a seed's network, or of the ensemble of several."""
-    return folder.ensemble_file if len(members) > 1 else folder.description_file(members[0].number)
+    return folder.ensemble_description_file if len(members) > 1 else folder.model_description_file(members[0].number)
 
 
 def _make_description(

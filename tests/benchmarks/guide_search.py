@@ -46,15 +46,15 @@ def main() -> None:
     with mock.patch.object(guide, "_count_stems", lambda texts: count(tuple(texts))):
         ranked = {question: guide.search_passages(question.split(), every) for question in QUESTIONS}
         print("| | the first | one of the shown | none | lines | at most |\n|---|---|---|---|---|---|")
-        print_row("as it is", ranked, guide.EXCERPT_LINES)
+        print_row("as it is", ranked, guide.EXCERPT_LINES_BY_RANK)
         for lines in LINES:
             print_row(f"lines {lines}", ranked, lines)
         for name, value in WITHOUT.items():
             with mock.patch.object(guide, name, value):
                 found = {question: guide.search_passages(question.split(), every) for question in QUESTIONS}
-            print_row(f"without {name}", found, guide.EXCERPT_LINES)
+            print_row(f"without {name}", found, guide.EXCERPT_LINES_BY_RANK)
     print("\nNot answered by the first:")
-    for question, place in answering_places(ranked, guide.EXCERPT_LINES).items():
+    for question, place in answering_places(ranked, guide.EXCERPT_LINES_BY_RANK).items():
         if place != 1:
             print(f"- {question}: {place or 'none'}")
 

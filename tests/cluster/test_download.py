@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from helpers import Told, quickstart, write_ledger
 
-from study.cluster.log_share import StudyDownloadFolder
+from study.cluster.log_share import StudyLogShare
 from study.cluster.mirror import (
     RECENT_LEDGER_LINES,
     FetchOptions,
@@ -32,7 +32,7 @@ class There:
         write_ledger(self.study.ledger_file, Told("baseline", [0.5] * RECENT_LEDGER_LINES))
         (folder / "logs").mkdir()
         self.share, self._told = (
-            StudyDownloadFolder(self.study, folder / "logs"),
+            StudyLogShare(self.study, folder / "logs"),
             folder / "logs/study/mine/manifest.json",
         )
         self.here = StudyFolder(folder / "here" / "mine")
@@ -69,7 +69,7 @@ def there(tmp_path: Path) -> There:
 
 
 def test_what_is_new_is_brought_and_nothing_twice(there: There) -> None:
-    there.study.write_error(3, "a traceback")
+    there.study.write_traceback(3, "a traceback")
     assert there.download() == ["ledger.jsonl", "study.yaml", "errors/trial-00003.txt"]
     assert there.is_the_same
     assert there.download() == []
@@ -113,7 +113,7 @@ def test_another_ledger_takes_the_place_of_what_was_read(there: There) -> None:
 
 @pytest.mark.parametrize("name", ["ledger.jsonl", "study.yaml", "errors/trial-00003.txt"])
 def test_what_is_not_as_the_cluster_says_is_not_put_in_its_place(there: There, name: str) -> None:
-    there.study.write_error(3, "a traceback")
+    there.study.write_traceback(3, "a traceback")
     document = there.document()
     file = there.study.path / name
     changed = bytearray(file.read_bytes())
@@ -126,7 +126,7 @@ def test_what_is_not_as_the_cluster_says_is_not_put_in_its_place(there: There, n
 
 
 def test_what_the_cluster_removed_goes_here_too(there: There) -> None:
-    there.study.write_error(3, "a traceback")
+    there.study.write_traceback(3, "a traceback")
     there.download()
     there.study.error_file(3).unlink()
     there.download()

@@ -27,7 +27,7 @@ LONG = ["--set", "search.trials=40", "--set", "train.epochs=40", "--set", "searc
 def command(tmp_path: Path) -> Iterator[Command]:
     command = Command(tmp_path / "home", tmp_path, patience=600)
     yield command
-    LocalCluster.remaining_of_home(Home(command.home)).stop_cluster()
+    LocalCluster.of_home_to_stop(Home(command.home)).stop_cluster()
 
 
 def left(command: Command, scratch: str) -> list[object]:

@@ -140,7 +140,7 @@ def test_what_runs_is_found_without_the_file_and_drivers_stop_first(tmp_path: Pa
     ended = [started[0].pid, started[1].pid, int(said[1])]
     stays = [started[2].pid, int(said[2])]
     try:
-        assert LocalCluster.remaining_of_home(Home(tmp_path)).stop_cluster() == 3
+        assert LocalCluster.of_home_to_stop(Home(tmp_path)).stop_cluster() == 3
         assert word.read_text() == "in good order"
         assert not any(StartedProcess.from_pid("one", pid).is_alive for pid in ended)
         assert all(StartedProcess.from_pid("one", pid).is_alive for pid in stays)
@@ -159,7 +159,7 @@ def test_a_cluster_of_another_machine_is_left_alone(tmp_path: Path) -> None:
     cluster.path.mkdir()
     cluster.save_cluster_state()
     with pytest.raises(UserError, match="its cluster was started on elsewhere; there: study cluster down"):
-        LocalCluster.remaining_of_home(Home(tmp_path))
+        LocalCluster.of_home_to_stop(Home(tmp_path))
     with pytest.raises(UserError, match="elsewhere"):
         LocalCluster.of_home(Home(tmp_path)).start_cluster(Home(tmp_path), 1, 1)
     assert (cluster.path / "state.json").exists()

@@ -11,7 +11,7 @@ import pytest
 from helpers import Told, quickstart, write_ledger
 
 from study.cluster import log_share as shares
-from study.cluster.log_share import StudyDownloadFolder, remove_shares_of_missing_studies
+from study.cluster.log_share import StudyLogShare, remove_shares_of_missing_studies
 from study.errors import UserError
 from study.home.events import SessionClosed
 from study.home.folder import Home, StudyFolder
@@ -39,7 +39,7 @@ def manifest(logs: Path) -> dict[str, Any]:
 
 def test_it_leads_to_the_study_and_tells_its_files_with_their_digests(folder: StudyFolder, logs: Path) -> None:
     """Of what is to be brought: no checkpoint, no pickle, nothing that is being written, no link."""
-    folder.write_error(3, "a traceback")
+    folder.write_traceback(3, "a traceback")
     for name in (
         "checkpoints/trial-00000.pt",
         "function.pkl",
@@ -50,7 +50,7 @@ def test_it_leads_to_the_study_and_tells_its_files_with_their_digests(folder: St
         (folder.path / name).parent.mkdir(exist_ok=True)
         (folder.path / name).write_text("text")
     (folder.path / "report" / "link").symlink_to("/etc/hostname")
-    StudyDownloadFolder(folder, logs).create_share()
+    StudyLogShare(folder, logs).create_share()
     told = manifest(logs)
     assert {*told["files"]} == {"study.yaml", "ledger.jsonl", "errors/trial-00003.txt", "report/page.html"}
     for name, file in told["files"].items():
@@ -60,7 +60,7 @@ def test_it_leads_to_the_study_and_tells_its_files_with_their_digests(folder: St
 
 
 def test_of_a_ledger_its_whole_lines_are_told_as_it_grows(folder: StudyFolder, logs: Path) -> None:
-    share = StudyDownloadFolder(folder, logs)
+    share = StudyLogShare(folder, logs)
     share.create_share()
     ledger = Ledger(folder.ledger_file)
     ledger.append(SessionClosed(state="interrupted"))
@@ -74,7 +74,7 @@ def test_of_a_ledger_its_whole_lines_are_told_as_it_grows(folder: StudyFolder, l
 
 
 def test_the_windows_of_studies_that_are_no_more_go(folder: StudyFolder, logs: Path) -> None:
-    StudyDownloadFolder(folder, logs).create_share()
+    StudyLogShare(folder, logs).create_share()
     remove_shares_of_missing_studies(logs / "study")
     assert (logs / "study/mine/manifest.json").exists()
     shutil.rmtree(folder.path)
@@ -84,7 +84,7 @@ def test_the_windows_of_studies_that_are_no_more_go(folder: StudyFolder, logs: P
 
 def test_only_its_user_can_enter_it(folder: StudyFolder, logs: Path) -> None:
     (logs / "study").mkdir(mode=0o777)
-    StudyDownloadFolder(folder, logs).create_share()
+    StudyLogShare(folder, logs).create_share()
     modes = [path.stat().st_mode & 0o777 for path in (logs / "study", logs / "study/mine")]
     assert [*modes, (logs / "study/mine/manifest.json").stat().st_mode & 0o777] == [0o700, 0o700, 0o600]
 
@@ -93,7 +93,7 @@ def test_a_place_that_somebody_else_made_is_not_used(folder: StudyFolder, logs: 
     (tmp_path / "theirs").mkdir()
     (logs / "study").symlink_to(tmp_path / "theirs")
     with pytest.raises(UserError, match="is not this user's own folder"):
-        StudyDownloadFolder(folder, logs).create_share()
+        StudyLogShare(folder, logs).create_share()
     assert not os.listdir(tmp_path / "theirs")
 
 

@@ -28,7 +28,7 @@ def test_the_hours_by_hand() -> None:
     assert told.trials_at_once_here == 2
     assert most.trial_hours * 3600 == pytest.approx((1 + 4 + 4) * 4 * 10)
     assert expected.trial_hours * 3600 == pytest.approx((4 + 4 * 2 + 4 * 4) * 10)
-    beside = cost.START_SECONDS + cost.END_SECONDS + 9 / 2 * cost.TRIAL_SECONDS
+    beside = cost.STUDY_START_SECONDS + cost.STUDY_END_SECONDS + 9 / 2 * cost.PER_TRIAL_SECONDS
     assert told.seconds_beside_epochs == pytest.approx(beside)
     assert most.wall_hours * 3600 == pytest.approx((5 * 4 / 2 + 2 * 4) * 10 + beside)
     assert expected.wall_hours * 3600 == pytest.approx(((4 + 8) / 2 + 2 * 4) * 10 + beside)
@@ -130,7 +130,7 @@ def test_a_start_takes_longer_on_a_busy_machine() -> None:
         cost.compute_cost(spec, plan.plan_study(spec), cost.EpochPace(0.01, "by hand", (), load_average=load))
         for load in (4.0 * (os.cpu_count() or 1), 0.0)
     )
-    assert idle.seconds_beside_epochs >= cost.START_SECONDS + cost.END_SECONDS
+    assert idle.seconds_beside_epochs >= cost.STUDY_START_SECONDS + cost.STUDY_END_SECONDS
     assert busy.seconds_beside_epochs > 3 * idle.seconds_beside_epochs
     assert idle.expected.wall_hours * 3600 > idle.seconds_beside_epochs
 
@@ -139,7 +139,7 @@ def test_short_epochs_are_measured_more_than_once(monkeypatch: pytest.MonkeyPatc
     pace = cost.measure_pace(quickstart(*SMALL))
     assert isinstance(pace, cost.EpochPace)
     assert pace.basis.startswith("4 epochs of")
-    monkeypatch.setattr(cost, "MAX_FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(cost, "MAX_FIRST_EPOCH_SECONDS", 0.0)
     pace = cost.measure_pace(quickstart(*SMALL))
     assert isinstance(pace, cost.EpochPace)
     assert pace.basis.startswith("one epoch of")

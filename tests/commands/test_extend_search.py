@@ -78,7 +78,7 @@ def test_where_fewer_are_complete_than_are_usually_confirmed_all_are(tmp_path: P
     folder = played(tmp_path, spec_of("search.trials=2", "search.confirm={top: 0}"))
     results = Results.load(folder)
     complete = len(results.ranked_by_search_value)
-    assert 0 < complete < extend_study.DEFAULT_TOP
+    assert 0 < complete < extend_study.DEFAULT_CONFIRM_TOP
     assert extend_study.make_confirm_event(results, None, None, False).top == complete
 
 
@@ -91,7 +91,7 @@ def test_the_hours_after_a_drivers_death_are_nobodys_work(tmp_path: Path) -> Non
     with closing(Ledger(folder.ledger_file)) as ledger:
         for event in told:
             ledger.append(replace(event, time=event.time - 36_000))
-    record = extend_study.add_trials(folder, UNCONFIRMED, "+3")
+    record = extend_study.add_search_trials(folder, UNCONFIRMED, "+3")
     assert record.total_driver_seconds < 3_600
     assert StudyRecord.load(folder.ledger_file).total_driver_seconds == record.total_driver_seconds
 
@@ -149,7 +149,7 @@ def test_more_trials_count_from_those_that_there_are_once_time_ended_the_search(
     play_until_killed(Course(folder.ledger_file, spec, in_confirm))
     tried = StudyRecord.load(folder.ledger_file).n_configurations_tried
     assert tried < 50
-    assert extend_study.add_trials(folder, spec, "+2").extended_n_configurations == tried + 2
+    assert extend_study.add_search_trials(folder, spec, "+2").extended_n_configurations == tried + 2
 
 
 GRID = spec_of("search.sampler=grid", "search.space={method.lambda: {choices: [0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0]}}")
@@ -161,16 +161,16 @@ def test_more_trials_count_from_those_that_there_are_once_a_user_ended_the_searc
     tmp_path: Path, spec: StudySpec, dies: bool
 ) -> None:
     folder = ended_by_a_user(tmp_path, spec, dies)
-    assert extend_study.add_trials(folder, spec, "+2").extended_n_configurations == 5 + 2
+    assert extend_study.add_search_trials(folder, spec, "+2").extended_n_configurations == 5 + 2
     record = Course(folder.ledger_file, spec).play().record
     assert (len(list(record.trials_of_stages("baseline", "search"))), record.search_ended_by) == (7, "trials")
 
 
 def test_a_grid_that_was_ended_goes_on_to_its_last_cell_and_no_further(tmp_path: Path) -> None:
     folder = ended_by_a_user(tmp_path, GRID, dies=False)
-    assert extend_study.add_trials(folder, GRID, "+100").extended_n_configurations == GRID.n_configurations
+    assert extend_study.add_search_trials(folder, GRID, "+100").extended_n_configurations == GRID.n_configurations
     record = Course(folder.ledger_file, GRID).play().record
     searched_values = [trial.params["method.lambda"] for trial in record.trials_of_stages("search")]
     assert sorted(searched_values) == [0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0]
     with pytest.raises(UserError, match="its space has no further configurations"):
-        extend_study.add_trials(folder, GRID, "+1")
+        extend_study.add_search_trials(folder, GRID, "+1")

@@ -13,7 +13,7 @@ from study.analysis.report.conclusions import FinalTrainingValues, SplitTooSmall
 from study.analysis.statistics.compare_studies import comparison_table
 from study.commands.final_training import (
     compare_with_baseline_training,
-    create_or_extend,
+    create_or_extend_training,
     default_final_seeds,
     export_baseline_spec,
     final_training_spec,
@@ -160,18 +160,18 @@ def test_it_is_named_after_the_study_that_found_it() -> None:
 @pytest.mark.parametrize("changes", [(), ("data.folds=3", "data.val=biased")])
 def test_more_seeds_are_added_to_those_there_are(home: Home, changes: tuple[str, ...]) -> None:
     spec = quickstart(*changes)
-    create_or_extend(home, final_training_spec(spec, [0, 1]))
-    folder = create_or_extend(home, final_training_spec(spec, [1, 5]))
+    create_or_extend_training(home, final_training_spec(spec, [0, 1]))
+    folder = create_or_extend_training(home, final_training_spec(spec, [1, 5]))
     assert folder.load_spec().final_seeds == (0, 1, 5)
-    assert create_or_extend(home, final_training_spec(spec, [0])).load_spec().final_seeds == (0, 1, 5)
+    assert create_or_extend_training(home, final_training_spec(spec, [0])).load_spec().final_seeds == (0, 1, 5)
     assert [one.name for one in home.list_studies()] == ["quickstart-final"]
 
 
 @pytest.mark.parametrize("change", ["method.alpha=0.5", "data.rho=0.9", "train.epochs=21"])
 def test_another_configuration_does_not_go_under_the_same_name(home: Home, change: str) -> None:
-    folder = create_or_extend(home, final_training_spec(SPEC, [0]))
+    folder = create_or_extend_training(home, final_training_spec(SPEC, [0]))
     with pytest.raises(UserError, match=r"quickstart-final: exists already .* another configuration\. Give a --name"):
-        create_or_extend(home, final_training_spec(quickstart(change), [0]))
+        create_or_extend_training(home, final_training_spec(quickstart(change), [0]))
     assert folder.load_spec().final_seeds == (0,)
 
 
@@ -236,17 +236,17 @@ def test_a_baseline_that_is_the_best_is_trained_once(home: Home) -> None:
     best = replace(baseline, name="mine-best", origin={**(baseline.origin or {}), "baseline": False, "trial": 0})
     best.base["train"]["seed"] = 5  # an export has that of its trial
     for first, second in ((best, baseline), (baseline, best)):
-        trained = create_or_extend(home, final_training_spec(first, [3, 4]))
+        trained = create_or_extend_training(home, final_training_spec(first, [3, 4]))
         final = final_training_spec(second, [3, 4])
         with pytest.raises(UserError, match=rf"{final.name}: would train what {trained.name} has trained"):
-            create_or_extend(home, final)
-        assert create_or_extend(home, final_training_spec(first, [9])).load_spec().final_seeds == (3, 4, 9)
+            create_or_extend_training(home, final)
+        assert create_or_extend_training(home, final_training_spec(first, [9])).load_spec().final_seeds == (3, 4, 9)
         assert is_baseline_training(home, final_training_spec(first, [3]))
         shutil.rmtree(trained.path)
     other = replace(best, base={**best.base, "method": {**best.base["method"], "alpha": 0.5}})
     assert not is_baseline_training(home, final_training_spec(other, [3]))
-    create_or_extend(home, final_training_spec(baseline, [3]))
-    assert create_or_extend(home, final_training_spec(other, [3])).name == "mine-final"
+    create_or_extend_training(home, final_training_spec(baseline, [3]))
+    assert create_or_extend_training(home, final_training_spec(other, [3])).name == "mine-final"
 
 
 @pytest.mark.slow
@@ -274,7 +274,7 @@ def test_a_figure_carries_the_error_of_its_split_which_is_told_first_where_it_is
 def trained(home: Home, origin: dict[str, Any], accuracy: float, name: str | None = None) -> StudyFolder:
     """A final training on two seeds with these accuracies; that of a baseline is of another alpha than the others."""
     spec = quickstart("method.alpha=0.25") if origin.get("baseline") else SPEC
-    folder = create_or_extend(home, final_training_spec(replace(spec, origin=origin), [3, 4], name))
+    folder = create_or_extend_training(home, final_training_spec(replace(spec, origin=origin), [3, 4], name))
     ledger = Ledger(folder.ledger_file)
     ledger.append(SessionOpened(owner="ada", version="1", data="1", libraries={}))
     for number, seed in enumerate((3, 4)):

@@ -70,13 +70,13 @@ def test_passages_with_most_words_come_first_in_any_form_then_those_for_users_th
     assert pages.index("changelog") < 5
     assert found[-1].text == "More of groups."
     assert search_passages(["rare_group"], every)[0].text.endswith("| `rare_group` | other |")
-    assert found[0].guide_section.texts[0].startswith("| group | what |")
+    assert found[0].guide_section.passage_texts[0].startswith("| group | what |")
 
 
 def test_passages_of_equal_text_and_sections_of_equal_heading_are_told_apart() -> None:
     text = "# Page\n\n## Same\n\nEqual words.\n\nFirst.\n\n## Same\n\nEqual words.\n\nSecond.\n\nEqual words.\n"
     every = list(split_passages("page", text))
-    assert [(passage.guide_section.number, passage.place) for passage in every] == [
+    assert [(passage.guide_section.place_on_page, passage.place_in_section) for passage in every] == [
         (1, 0),
         (1, 1),
         (2, 0),
@@ -122,7 +122,7 @@ Type this.
 def test_a_passage_is_found_by_questions_beside_it_which_are_not_shown(question: str, answer: str) -> None:
     every = list(split_passages("page", BESIDE))
     assert search_passages(question.split(), every)[0].text.endswith(answer)
-    assert not any("asked" in "".join(passage.guide_section.texts) for passage in every)
+    assert not any("asked" in "".join(passage.guide_section.passage_texts) for passage in every)
 
 
 @pytest.mark.parametrize(
@@ -231,8 +231,8 @@ def test_what_is_longer_than_its_lines_is_cut_and_what_announces_is_shown_with_w
 def test_each_metric_and_method_is_found_first_with_what_it_is() -> None:
     every = [passage for page, text in read_pages().items() for passage in split_passages(page, text)]
     asked = [name for name in (*METRICS, *method_names()) if "_" in name and name not in CELLS_BY_GROUP_METRIC]
-    assert [name for name in asked if search_passages([f"val/{name}"], every)[0].name != name] == []
-    assert search_passages(["group_0_3_accuracy"], every)[0].name == "group_Y_S_accuracy"
+    assert [name for name in asked if search_passages([f"val/{name}"], every)[0].leading_code != name] == []
+    assert search_passages(["group_0_3_accuracy"], every)[0].leading_code == "group_Y_S_accuracy"
 
 
 def test_a_misspelt_word_finds_what_the_right_one_finds() -> None:

@@ -8,7 +8,7 @@ from init_folder import birds_and_people, nobody, of, refused
 
 from study import methods
 from study.commands import single_trial as one_trial
-from study.commands.init import REASON_BY_SITUATION, write_study_file
+from study.commands.init import METHOD_REASON_BY_SITUATION, write_study_file
 from study.commands.init_answers import AnswerSource
 from study.spec import load_study
 
@@ -98,7 +98,7 @@ def test_bias_labels_of_some_samples_are_enough(folder: Path) -> None:
     told: list[str] = []
     path = write_study_file(flags, None, False, AnswerSource(None, told.append))
     assert "bias_gaps: unknown: 20 of 60 rows have no bias label; they stay, it is guessed" in told
-    assert told[-1] == f"method: eps_sup_info_nce with fair_kl, as {REASON_BY_SITUATION['some_labels']}"
+    assert told[-1] == f"method: eps_sup_info_nce with fair_kl, as {METHOD_REASON_BY_SITUATION['some_labels']}"
     spec = load_study(str(path))
     assert spec.base["method"]["bias_source"] == "some_labels"
     (epoch,) = one_trial.SingleTrial(spec).epochs()

@@ -297,7 +297,7 @@ def test_the_start_of_each_session_is_no_part_of_the_pace() -> None:
 def test_why_the_first_trial_failed_is_told_once_and_with_where_its_traceback_is(
     monkeypatch: pytest.MonkeyPatch, is_terminal: bool
 ) -> None:
-    for period in ("LINE_INTERVAL_S", "LIVE_INTERVAL_S"):
+    for period in ("PLAIN_LINE_INTERVAL_S", "LIVE_LINE_INTERVAL_S"):
         monkeypatch.setattr(f"study.commands.progress_view.{period}", 0.01)
     out, found = io.StringIO(), record(Told("search", [], "failed"), Told("search", [], "failed"))
     with ProgressView(Console(file=out, width=200, force_terminal=is_terminal))(SPEC, found):
@@ -309,7 +309,7 @@ def test_why_the_first_trial_failed_is_told_once_and_with_where_its_traceback_is
 
 def test_a_terminal_keeps_one_line_and_what_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each update goes back to the line's begin; lines that were told stand above it."""
-    monkeypatch.setattr("study.commands.progress_view.LIVE_INTERVAL_S", 0.01)
+    monkeypatch.setattr("study.commands.progress_view.LIVE_LINE_INTERVAL_S", 0.01)
     out = io.StringIO()
     with ProgressView(Console(file=out, width=120, force_terminal=True))(
         SPEC, record(Told("baseline", [0.25] * 4))

@@ -11,7 +11,7 @@ from helpers import Told, append_event, quickstart, write_ledger
 
 from study.cluster.dashboard import DashboardUnreachableError, dashboard_unreachable_error
 from study.cluster.driver_job import DriverJob
-from study.cluster.log_share import StudyDownloadFolder
+from study.cluster.log_share import StudyLogShare
 from study.commands import fetch as fetching
 from study.commands.final_training import final_training_spec, find_model_files
 from study.commands.remote_studies import RemoteStudies, driver_end_lines, export_from_cluster
@@ -31,7 +31,7 @@ class There:
         write_ledger(self.study.ledger_file, *(trained or searched))
         (self.study.path / "models").mkdir()
         (self.study.path / "models/trial-00001.safetensors").write_bytes(b"weights")
-        self.share, self.head, self.home = StudyDownloadFolder(self.study, head.logs), head, Home(folder / "laptop")
+        self.share, self.head, self.home = StudyLogShare(self.study, head.logs), head, Home(folder / "laptop")
         self.share.create_share()
         head.jobs.append(job("mine"))
 

@@ -39,8 +39,8 @@ def test_what_each_rule_would_have_picked_as_plain_values(tmp_path: Path) -> Non
 def test_a_watched_page_loads_itself_again_until_its_study_is_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reporting, "MAX_CPU_SHARE", 1.0)
-    monkeypatch.setattr(reporting, "POLL_INTERVAL_S", 0.05)
+    monkeypatch.setattr(reporting, "MAX_WATCH_CPU_SHARE", 1.0)
+    monkeypatch.setattr(reporting, "WATCH_POLL_INTERVAL_S", 0.05)
     home = Home(tmp_path / "home")
     folder = home.create_study(quickstart("name=mine", "train.epochs=3", "search.early_stopping={}"))
     write_ledger(folder.ledger_file, Told("baseline", [0.2, 0.3], "running"))

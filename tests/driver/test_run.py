@@ -170,11 +170,11 @@ def test_a_final_training_without_its_card_gets_it_when_it_is_resumed(tmp_path: 
     home = Home(tmp_path / "home")
     folder = final_training.train(home)
     shutil.copy(empty_database, home.database_file)
-    card = without_the_measured_time(folder.card_file.read_text())
-    folder.card_file.unlink()
+    card = without_the_measured_time(folder.model_card_file.read_text())
+    folder.model_card_file.unlink()
     end = resume.resume_study(home, folder.name, lambda *_: nullcontext(no_word))
     assert (end.record.state, end.untracked_reason) == ("complete", None)
-    assert without_the_measured_time(folder.card_file.read_text()) == card
+    assert without_the_measured_time(folder.model_card_file.read_text()) == card
     with pytest.raises(UserError, match="there is nothing to go on with"):
         resume.resume_study(home, folder.name, lambda *_: nullcontext(no_word))
 
@@ -208,6 +208,6 @@ def test_a_final_training_that_is_complete_is_answered_without_a_driver(
     with pytest.raises(StudyStoppedError, match="a driver began"):
         train(*trained, max(trained) + 1)
     folder.write_spec(spec)
-    folder.card_file.unlink()
+    folder.model_card_file.unlink()
     with pytest.raises(StudyStoppedError, match="a driver began"):
         train(*trained)

@@ -16,7 +16,7 @@ from study.cli.options import show_run_end
 from study.commands.export_configurations import export_best
 from study.commands.final_training import final_training_spec
 from study.driver import resume
-from study.driver.session import RunEnd, closing_lines
+from study.driver.session import RunEnd, run_end_lines
 from study.errors import StudyStoppedError, UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
@@ -45,7 +45,7 @@ def test_the_next_command_names_the_file_for_a_shell(
 ) -> None:
     if inside:
         monkeypatch.chdir(tmp_path)
-    (line,) = (line for line in closing_lines(complete(tmp_path / name)) if line.startswith("next: "))
+    (line,) = (line for line in run_end_lines(complete(tmp_path / name)) if line.startswith("next: "))
     study, train, path, *_ = shlex.split(line.removeprefix("next: "))
     assert (study, train) == ("study", "train")
     assert Path(path).is_absolute() != inside
@@ -56,7 +56,7 @@ def test_the_next_command_names_a_study_of_the_home_that_commands_find(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STUDY_HOME", str(tmp_path))
-    assert "next: study train quickstart" in closing_lines(complete(tmp_path))
+    assert "next: study train quickstart" in run_end_lines(complete(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_where_predict_is_refused_what_works_is_proposed(tmp_path: Path, refused
     folder = Home(tmp_path / "home").create_study(final)
     write_ledger(folder.ledger_file, Told("final", [0.5], seed=3))
     append_event(folder.ledger_file, "closed", state="complete")
-    lines = closing_lines(RunEnd(folder, final, StudyRecord.load(folder.ledger_file), None))
+    lines = run_end_lines(RunEnd(folder, final, StudyRecord.load(folder.ledger_file), None))
     assert "next: study evaluate mine --split test" in lines
     assert not [line for line in lines if "study predict" in line]
     *_, last = report_lead_statements(Results(final, StudyRecord.load(folder.ledger_file)))["Next"]
@@ -119,7 +119,7 @@ def test_a_job_names_no_path_of_its_machine(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", "{}")
     if uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
-    lines = closing_lines(complete(tmp_path))
+    lines = run_end_lines(complete(tmp_path))
     assert not any(str(tmp_path) in line or "study ui" in line or "secret" in line for line in lines)
     assert any(line.startswith("MLflow UI  http://127.0.0.1:5000/#/") for line in lines) is bool(uri)
     assert "next: study train quickstart" in lines
@@ -162,7 +162,7 @@ def test_a_study_that_gained_nothing_says_to_keep_the_baseline(
     export_best(folder, Results(spec, record), tmp_path / "baseline.yaml", CandidateSelection(trial=0))
     is_said = "the search found nothing better" in (tmp_path / "baseline.yaml").read_text()
     assert is_said == ("which best" in said[0]), "of the baseline in a file of its own, too"
-    lines = closing_lines(RunEnd(folder, spec, record, None))
+    lines = run_end_lines(RunEnd(folder, spec, record, None))
     found = [line for line in lines if line.startswith(("next: ", "or:   "))]
     assert len(found) == len(said)
     assert all(line.startswith(start) for line, start in zip(found, said, strict=True)), found
@@ -226,6 +226,6 @@ def test_a_complete_study_says_what_of_it_failed(tmp_path: Path) -> None:
     fine, lost = Told("search", [0.5], params=PARAMS), Told("baseline", [], "failed", params=PARAMS)
     end = failed(tmp_path, "complete", lost, fine, limit=2)
     export_best(end.folder, Results(end.spec, end.record), end.folder.best_file)
-    lines = closing_lines(end)
+    lines = run_end_lines(end)
     (told,) = (place for place, line in enumerate(lines) if line.startswith("failed     the baseline, "))
     assert lines[told + 1] == "           once its cause is mended: study resume quickstart --failed"

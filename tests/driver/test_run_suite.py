@@ -94,7 +94,7 @@ def test_a_signal_ends_it_and_the_next_run_goes_on(
         return RunEnd(folder, spec, StudyRecord.load(folder.ledger_file), None)
 
     monkeypatch.setattr("study.driver.run.start_or_resume", stopped)
-    assert begin(home, suite).stopped
+    assert begin(home, suite).was_stopped
     assert [folder.name for folder in home.list_studies()] == ["small--weak--rho_80--1"]
     asked: list[str] = []
 

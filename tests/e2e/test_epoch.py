@@ -75,5 +75,5 @@ def test_killed_and_resumed_a_study_keeps_the_weights_of_the_chosen_epochs(make_
     assert (spec.search.epoch, spec.search.epoch_window) == ("best", 1)
     (told,) = record.trials_of_stages("final")
     chosen_of_final = assert_kept_weights_give_the_chosen_epoch(command, spec, told)
-    described = json.loads(command.folder("peaked-final").description_file(told.number).read_text())
+    described = json.loads(command.folder("peaked-final").model_description_file(told.number).read_text())
     assert described["told"]["metrics"]["epoch"] == chosen_of_final

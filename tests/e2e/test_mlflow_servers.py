@@ -84,7 +84,7 @@ def test_what_happens_during_an_outage_arrives_once_and_in_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Trials go on all the while as if nothing had happened, two at a time."""
-    monkeypatch.setattr(tracker, "TROUBLED_TIMEOUT_S", 60.0)
+    monkeypatch.setattr(tracker, "UNREACHABLE_FINISH_TIMEOUT_S", 60.0)
     monkeypatch.setattr(tracker, "FINISH_TIMEOUT_S", 400.0)
     home = Home(tmp_path / "home")
     folder = home.create_study(SPEC)

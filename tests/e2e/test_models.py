@@ -37,7 +37,7 @@ def served(finished: Command) -> Command:
     """With the best configuration trained on two seeds."""
     out = finished.done("train", str(finished.folder("tiny").best_file), "--seeds", "3,4", "--name", "served")
     assert "not everything is in MLflow" not in out
-    assert str(finished.folder("served").card_file) in out
+    assert str(finished.folder("served").model_card_file) in out
     return finished
 
 
@@ -104,7 +104,7 @@ def test_the_weights_of_a_frozen_network_are_added_to_a_training_that_is_there(f
 def test_mlflow_has_it_with_card_and_code(served: Command) -> None:
     client = MlflowClient(Home(served.home).tracking_uri)
     version = client.get_model_version_by_alias("served", "candidate")
-    card = served.folder("served").card_file.read_text()
+    card = served.folder("served").model_card_file.read_text()
     assert version.description == card[:5000]
     assert "Configuration: trial" in card
     models = client.search_logged_models([client.get_experiment_by_name("tiny").experiment_id])
@@ -128,7 +128,7 @@ def test_it_serves_from_the_registry_in_another_process(served: Command, tmp_pat
     assert "/code/study/__init__.py" in done.stdout
     found = pd.read_csv(tmp_path / "found.csv")
     assert found["file"].tolist() == files
-    classifier = TrainedClassifier.load_from_description(served.folder("served").ensemble_file, "cpu")
+    classifier = TrainedClassifier.load_from_description(served.folder("served").ensemble_description_file, "cpu")
     expected = classifier.predict_probabilities(inputs)
     np.testing.assert_allclose(found[[f"p({name})" for name in range(10)]], expected, rtol=1e-5, atol=1e-9)
     np.testing.assert_allclose(found["confidence"], expected.max(1), rtol=1e-5)

@@ -128,9 +128,9 @@ def test_the_group_that_nobody_gets_right_is_named_and_a_gap_that_is_not_defined
     command.done("train", "home/worst_group/best.yaml", "--seeds", "3", "-q")
     evaluated = json.loads(command.done("evaluate", "worst_group-final", "--json"))
     assert "0 of 8 right" in command.done("evaluate", "worst_group-final")
-    assert "0 of 8 right" in (command.folder("worst_group-final").card_file).read_text(encoding="utf-8")
+    assert "0 of 8 right" in (command.folder("worst_group-final").model_card_file).read_text(encoding="utf-8")
     assert evaluated["worst_group"]
     command.done(*drafted("stages.csv", "stage"), "--method", "cross_entropy", "--set", "train.epochs=2")
     command.done("run", "stages.yaml", "-q", *short)
     command.done("train", "home/stages/best.yaml", "--seeds", "3", "-q")
-    assert "not defined" in (command.folder("stages-final").card_file).read_text(encoding="utf-8")
+    assert "not defined" in (command.folder("stages-final").model_card_file).read_text(encoding="utf-8")

@@ -18,7 +18,7 @@ from pathlib import Path
 from study.home import ledger as of_ledger
 from study.home.events import TrialDecided, TrialEnded, SessionOpened, TrialStarted
 from study.home.ledger import Ledger
-of_ledger.MAX_CHECK_DELAY_S, of_ledger.CLOCK_CHECK_INTERVAL_S = 0.6, 0.1
+of_ledger.MAX_CLOCK_CHECK_DELAY_S, of_ledger.CLOCK_CHECK_INTERVAL_S = 0.6, 0.1
 ledger = Ledger(Path(sys.argv[1]))
 ledger.append(SessionOpened(owner="ada"))
 ledger.append(TrialDecided(trial=0, stage="search", params={}, seed=0))

@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from study.commands.export_configurations import exported_spec
-from study.commands.final_training import create_or_extend, final_training_spec
+from study.commands.final_training import create_or_extend_training, final_training_spec
 from study.errors import StudyNotFoundError, UserError
 from study.home.folder import Home
 from study.home.ledger import read_entries
@@ -59,10 +59,10 @@ def test_where_the_home_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
 def test_where_mlflow_is(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     assert home.tracking_uri == f"sqlite:///{home.path}/mlflow.db"
-    assert home.owns_tracking
+    assert home.uses_own_mlflow
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://elsewhere")
     assert home.tracking_uri == "http://elsewhere"
-    assert not home.owns_tracking
+    assert not home.uses_own_mlflow
 
 
 def test_a_name_that_is_taken_says_how_to_go_on(home: Home) -> None:
@@ -124,14 +124,20 @@ def make_all_that_is_named_after(home: Home, name: str) -> None:
     spec = named(name)
     folder = home.create_study(spec)
     write_ledger(folder.ledger_file, Told("search", [0.5], params={"method.alpha": 0.5}))
-    numbered = [folder.model_file(0), folder.description_file(0), folder.checkpoint_file(0)]
-    for path in [*numbered, folder.error_file(0), folder.report_folder / "page", folder.best_file, folder.card_file]:
+    numbered = [folder.model_file(0), folder.model_description_file(0), folder.checkpoint_file(0)]
+    for path in [
+        *numbered,
+        folder.error_file(0),
+        folder.report_folder / "page",
+        folder.best_file,
+        folder.model_card_file,
+    ]:
         path.parent.mkdir(exist_ok=True)
         path.touch()
     record = StudyRecord.load(folder.ledger_file)
     best = exported_spec(folder, Results(spec, record), Results(spec, record).ranked_all[0], CandidateSelection())
     home.create_study(best)
-    create_or_extend(home, final_training_spec(best, [0]))
+    create_or_extend_training(home, final_training_spec(best, [0]))
 
 
 @pytest.mark.slow
@@ -166,7 +172,7 @@ def test_no_origin_and_no_given_name_lead_a_final_training_out_of_the_home(text:
         with tempfile.TemporaryDirectory() as parent:
             home = Home(Path(parent, "a", "home"))
             try:
-                folder = create_or_extend(home, final_training_spec(spec, [0], name))
+                folder = create_or_extend_training(home, final_training_spec(spec, [0], name))
             except UserError:
                 assert everything(Path(parent)) == []
             else:
@@ -198,7 +204,7 @@ def test_a_link_in_the_home_is_no_study(home: Home, tmp_path: Path) -> None:
             with pytest.raises(UserError, match=rf"^{name}: is a symbolic link in .*home, to .*(where/one|nowhere); "):
                 refuse(name)
     with pytest.raises(UserError, match="one-final: is a symbolic link"):
-        create_or_extend(home, final_training_spec(named("one"), [1]))
+        create_or_extend_training(home, final_training_spec(named("one"), [1]))
     with pytest.raises(UserError, match="--name other-3"):
         home.check_name_is_free("other")
     assert {path: path.lstat().st_mtime_ns for path in tmp_path.rglob("*")} == before

@@ -101,7 +101,7 @@ def test_of_many_that_take_a_study_without_a_lease_at_once_one_has_it(
     """Where the lock on the ledger reaches one machine only, and each has seen that nobody runs the study."""
     count = 8
     seen, over = threading.Barrier(count), threading.Barrier(count)
-    free = lease.holder_elsewhere
+    free = lease.holder_on_other_machine
 
     def nobody(file: Path) -> LeaseHolder | None:
         found = free(file)
@@ -114,7 +114,7 @@ def test_of_many_that_take_a_study_without_a_lease_at_once_one_has_it(
     passed = threading.Event()
     monkeypatch.setattr(ledger, "lock_file", lambda file, timeout_s=0.0: True)
     monkeypatch.setattr(lease, "machine_id", lambda: threading.current_thread().name)
-    monkeypatch.setattr(lease, "holder_elsewhere", nobody)
+    monkeypatch.setattr(lease, "holder_on_other_machine", nobody)
     refused, has = [], []
 
     def take() -> None:

@@ -15,7 +15,7 @@ from study.home.ledger import Ledger, LedgerTail, read_entries
 from study.home.ledger_line import Entry
 from study.home.record import StudyRecord
 from study.tracking.mlflow_runs import RunUpdate
-from study.tracking.runs_from_events import RUN_STATUS, EventTranslator
+from study.tracking.runs_from_events import RUN_STATUS_BY_OUTCOME, EventTranslator
 from study.tracking.tracking_state import TrackingState
 
 SPEC = quickstart("train.epochs=3", "search.early_stopping={}")
@@ -113,7 +113,7 @@ def test_mlflow_has_what_the_driver_has_however_it_was_brought(place: Path, seed
             continue
         run, reported = whole.runs[str(trial.number)], [one["val/accuracy"] for one in trial.reports]
         if trial.state in ENDED_STATES or trial.state == "interrupted":
-            assert run.status == RUN_STATUS[trial.state]
+            assert run.status == RUN_STATUS_BY_OUTCOME[trial.state]
         elif trial.state == "running":
             assert run.status in (None, "RUNNING")
         told = {point.step for point in run.metric_values if point.name == "val/accuracy"}
@@ -128,7 +128,7 @@ class Runs:
 
     def take(self, changes: list[RunUpdate]) -> None:
         for change in changes:
-            run = self.runs.setdefault(change.key, RunUpdate(change.key, parent=change.parent))
+            run = self.runs.setdefault(change.run_key, RunUpdate(change.run_key, parent_key=change.parent_key))
             run.tags = {
                 name: value for name, value in (run.tags | change.tags).items() if name not in change.removed_tags
             }

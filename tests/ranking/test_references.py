@@ -184,7 +184,7 @@ def test_all_who_read_a_study_take_the_same_for_its_result(written: study.Study,
     assert (row["reference"], row["best"]) == (best.reference, value)
 
     runs = {
-        run.key: run
+        run.run_key: run
         for run in EventTranslator(written.spec, TrackingState(""), StudyRecord()).translate(
             ledger.read_entries(written.folder.ledger_file)
         )

@@ -65,7 +65,7 @@ TIED = told(0.0, 0.0, 0.0, 0.0)
 
 
 def test_progress_says_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("study.commands.progress_view.LINE_INTERVAL_S", 0.01)
+    monkeypatch.setattr("study.commands.progress_view.PLAIN_LINE_INTERVAL_S", 0.01)
     out = io.StringIO()
     with ProgressView(Console(file=out, width=200))(SPEC, record(*TIED)):
         pass

@@ -14,7 +14,7 @@ from study.home.events import Event, SessionClosed, SessionOpened
 from study.home.ledger import Ledger, read_entries
 from study.home.record import StudyRecord, TrialRecord
 from study.spec import StudySpec
-from study.sweep.agenda import Agenda, NewFoldsJoined, TrialJob
+from study.sweep.agenda import Agenda, FoldJoinFunction, TrialJob
 from study.sweep.early_stopping import EarlyStopping
 from study.sweep.failures import TrialFailure
 from study.sweep.job_payload import JobPayload
@@ -62,7 +62,7 @@ class Course:
         score: Score = score,
         checkpoints: bool = False,
         further: Callable[[TrialRecord], Mapping[str, float]] = lambda trial: {},
-        joins: NewFoldsJoined | None = None,
+        joins: FoldJoinFunction | None = None,
         predict: Callable[[TrialRecord], NDArray[np.int64]] | None = None,
     ) -> None:
         if not path.exists():

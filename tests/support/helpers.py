@@ -141,7 +141,7 @@ def write_ledger(path: Path, *trials: Told) -> None:
 def append_event(path: Path, event: str, **fields: Any) -> None:
     """Append one event, of whatever version, to a ledger that nobody has open."""
     lines = path.read_bytes()
-    chain = LineChainState.after_line(last := last_line(lines))
+    chain = LineChainState.before_line(last := last_line(lines))
     assert chain.advance_if_next(last)
     path.write_bytes(
         lines + chain.complete_line(encode_entry({"event": event, "time": round(time.time(), 3), **fields}))

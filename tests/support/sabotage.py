@@ -94,6 +94,6 @@ if __name__ == "__main__":
         from study.driver import session
 
         # MLflow from the beginning: a study of seconds is over before it would be opened
-        session.MAX_HEAD_START_S = 0.0
+        session.MAX_MLFLOW_START_DELAY_S = 0.0
         dies_at(*SABOTAGE["driver"])
     cli.main()

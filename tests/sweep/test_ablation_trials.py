@@ -173,14 +173,14 @@ def test_knobs_that_are_not_measured_move_together_at_last(study: tuple[StudyFol
 def test_a_longer_search_keeps_the_ablation_of_the_best_that_was(study: tuple[StudyFolder, StudySpec]) -> None:
     folder, spec = study
     first = ablated(folder, spec)
-    extend_study.add_trials(folder, spec, "+2")
+    extend_study.add_search_trials(folder, spec, "+2")
     assert asked_for(Course(folder.ledger_file, spec).play().record) == asked_for(first)
 
 
 def test_a_longer_search_begins_before_the_rest_of_an_ablation(study: tuple[StudyFolder, StudySpec]) -> None:
     folder, spec = study
     commands.request_ablation(folder, spec, AblationRequest())
-    extend_study.add_trials(folder, spec, "+2")
+    extend_study.add_search_trials(folder, spec, "+2")
     stages = [trial.stage for trial in Course(folder.ledger_file, spec).play().record.trials.values()]
     assert Counter(stages)["ablation"] == 16
     assert "search" not in stages[stages.index("ablation") :]

@@ -21,7 +21,7 @@ from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Results
 from study.spec import StudySpec, objective
 from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES
-from study.sweep.agenda import MIN_ALIKE_FAILURES
+from study.sweep.agenda import N_ALIKE_FAILURES_TO_STOP
 from study.sweep.failures import StudyCannotContinueError, TrialFailure
 
 
@@ -153,10 +153,10 @@ def test_the_baseline_is_never_stopped_early(tmp_path: Path) -> None:
 def test_a_study_whose_first_trials_all_fail_stops(tmp_path: Path) -> None:
     course = Course(tmp_path / "ledger.jsonl", spec_of(), lambda trial, epoch: None).play()
     assert course.agenda.stopping == course.record.state == "failed"
-    assert len(course.record.trials) == MIN_ALIKE_FAILURES
+    assert len(course.record.trials) == N_ALIKE_FAILURES_TO_STOP
 
 
-OF_STUDY = TrialFailure("BUG", "train: did not yield val/log_los in epoch 1", is_of_study=True)
+OF_STUDY = TrialFailure("BUG", "train: did not yield val/log_los in epoch 1", affects_all_trials=True)
 
 
 def test_a_first_yield_that_no_trial_can_do_without_stops_a_study_at_once(begin: Callable[..., Course]) -> None:

@@ -31,7 +31,7 @@ def broken(trial: TrialRecord, epoch: int) -> float | TrialFailure | None:
 
 
 def retried(path: Path, spec: StudySpec) -> StudyRecord:
-    return extend_study.retry_failed(StudyFolder(path.parent), spec)
+    return extend_study.retry_failed_trials(StudyFolder(path.parent), spec)
 
 
 @pytest.mark.slow

@@ -155,7 +155,7 @@ def test_room_that_nobody_takes_is_taken_after_a_while(cluster: Cluster, monkeyp
     large, stuck = cluster.join(10_000), cluster.join(100)
     stuck.turn = lambda: stuck.share.trial_limit(0)  # type: ignore[method-assign, assignment]
     assert cluster.settle() == [2, 0]
-    monkeypatch.setattr(fair_share, "UNUSED_ROOM_DELAY_S", 0.0)
+    monkeypatch.setattr(fair_share, "UNUSED_SLOT_DELAY_S", 0.0)
     assert cluster.settle()[0] > 2
     large.turn()
     assert cluster.settle() == [4, 0]

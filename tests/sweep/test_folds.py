@@ -17,7 +17,7 @@ from study.home import events
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.ranking.arms import Arm
-from study.sweep.joined_folds import BOOTSTRAP_SPREAD, FoldJoiner, FoldPredictions
+from study.sweep.joined_folds import BOOTSTRAP_SPREAD_FACTOR, FoldJoiner, FoldPredictions
 from study.training import metrics
 
 
@@ -78,7 +78,7 @@ def test_a_confirmed_value_is_the_metric_of_the_joined_samples(seeds: int, tmp_p
         assert one.confirm_statistics == found[spec.metric]
         share = found["val/accuracy"].mean
         binomial = np.sqrt(share * (1 - share) / len(target) / seeds)
-        assert found["val/accuracy"].split_error == pytest.approx(BOOTSTRAP_SPREAD * binomial, rel=0.5)
+        assert found["val/accuracy"].split_error == pytest.approx(BOOTSTRAP_SPREAD_FACTOR * binomial, rel=0.5)
     values = [one.confirm_statistics.mean for one in confirmed]
     assert values == sorted(values, reverse=True), "by these, not by what each fold reported"
 

@@ -40,7 +40,7 @@ class Heard:
 
     def __call__(self, report: JobReport) -> None:
         if isinstance(report, StartReport):
-            self.started = report.behind, report.note
+            self.started = report.last_done_epoch, report.checkpoint_problem
         elif isinstance(report, MetricsReport):
             self.epochs.append({name: value for name, value in report.metrics.items() if name[:4] == "val/"})
             if report.epoch == self._stop:

@@ -47,11 +47,11 @@ def test_a_kill_of_long_ago_was_somebody_elses(counter: Path, monkeypatch: pytes
     monkeypatch.setattr(time, "monotonic", lambda: clock)
     deaths = OomDetector()
     deaths.note_process("one", f"{HERE}:1", memory(counter))
-    deaths.update_readings(["one"])
+    deaths.update_memory_readings(["one"])
     killed(counter, 3)
     for _ in range(70):
         clock += 1
-        deaths.update_readings(["one"])
+        deaths.update_memory_readings(["one"])
     assert deaths.find_oom_cause("one", {HERE}) is None
 
 
@@ -64,9 +64,9 @@ def test_a_kill_just_before_a_death_is_its_own_however_long_the_process_lived(
     deaths.note_process("one", f"{HERE}:1", memory(counter))
     for _ in range(200):
         clock += 1
-        deaths.update_readings(["one"])
+        deaths.update_memory_readings(["one"])
     killed(counter, 3)
-    deaths.update_readings(["one"])
+    deaths.update_memory_readings(["one"])
     assert deaths.find_oom_cause("one", {HERE})
 
 
@@ -106,10 +106,10 @@ def test_a_process_that_vanished_while_it_held_much(held: int, is_told: bool) ->
         process.stdout.readline()
         deaths = OomDetector()
         deaths.note_process("one", f"{HERE}:{process.pid}", MemoryLimit(300 * 2**20))
-        deaths.update_readings(["one"])
+        deaths.update_memory_readings(["one"])
         process.send_signal(signal.SIGKILL)
         process.wait()
-        deaths.update_readings(["one"])
+        deaths.update_memory_readings(["one"])
         why = deaths.find_oom_cause("one", {HERE})
     assert bool(why) == is_told
     assert why is None or "of 0.3 GiB" in why

@@ -9,7 +9,7 @@ from course import BROKEN, DIED, Course, outcome, prefixes, score, spec_of
 from study.home.ledger import read_entries
 from study.home.record import StudyRecord, TrialRecord
 from study.spec import StudySpec
-from study.sweep.agenda import MIN_ALIKE_FAILURES, TrialJob
+from study.sweep.agenda import N_ALIKE_FAILURES_TO_STOP, TrialJob
 from study.sweep.failures import HUNG_FAILURE, TrialFailure
 
 SPEC = ("search.trials=8", "search.sampler=random")
@@ -147,7 +147,11 @@ def test_trials_that_fail_in_different_ways_do_not_stop_a_study(tmp_path: Path) 
     """The first ones all failed, but not in the same way: another configuration may work."""
 
     def fails(trial: TrialRecord, epoch: int) -> float | TrialFailure | None:
-        return (BROKEN if trial.number % 2 else DIVERGED) if trial.number <= MIN_ALIKE_FAILURES else score(trial, epoch)
+        return (
+            (BROKEN if trial.number % 2 else DIVERGED)
+            if trial.number <= N_ALIKE_FAILURES_TO_STOP
+            else score(trial, epoch)
+        )
 
     record = Course(tmp_path / "ledger.jsonl", spec_of(*SPEC), fails).play().record
     assert record.state == "complete"

@@ -32,12 +32,12 @@ def test_trials_count_what_fits_them_alone() -> None:
 def test_a_node_that_is_left_out_gets_no_trial_and_the_last_one_ends_the_study() -> None:
     found = TrialNodes(TrialResources(gpu=0.25), lambda: [HEAD, node("one"), node("two")])
     assert found.trial_placement(alone=False) == ({"CPU": 1.0, "GPU": 0.25}, {})
-    assert found.leave_out_node("one", "host1", "its driver is too old")
-    assert not found.leave_out_node("one", "host1", "its driver is too old")
+    assert found.exclude_node("one", "host1", "its driver is too old")
+    assert not found.exclude_node("one", "host1", "its driver is too old")
     assert found.trial_placement(alone=True) == ({"CPU": 1.0, "GPU": 1.0}, {"ray.io/node-id": "!in(one)"})
     assert [there["NodeID"] for there in found.fitting_nodes()] == ["two"]
     found.check_node_left()
-    found.leave_out_node("two", "host2", "its memory is taken")
+    found.exclude_node("two", "host2", "its memory is taken")
     assert found.trial_placement(alone=False)[1] == {"ray.io/node-id": "!in(one,two)"}
     with pytest.raises(
         NoNodeLeftError, match=r"no node is left .*: host1: its driver is too old; host2: its memory is taken"

@@ -37,7 +37,11 @@ def test_it_begins_again_with_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(worker.tune, "report", told.append)
     monkeypatch.setattr(worker.ray, "get", lambda reference: reference)
     begun: list[tuple[int, int, str | None]] = []
-    monkeypatch.setattr(worker, "report_start", lambda heard, report: begun.append((heard, report.behind, report.note)))
+    monkeypatch.setattr(
+        worker,
+        "report_start",
+        lambda heard, report: begun.append((heard, report.last_done_epoch, report.checkpoint_problem)),
+    )
     document = json.dumps(given.to_document())
     job = JobPayload("train", 3, 1, 1, document, "cpu", 0, False, False, file, None, None, None, ())
     worker.run_job({"job": job}, datasets={data.section_key(given.data): dataset}, weights={})

@@ -19,7 +19,7 @@ import pytest
 from own_process import as_driver
 
 from study.sweep import own_ray
-from study.sweep.own_ray import MAX_FOLDER_CHARACTERS, RayProcesses, RayStartWaiter, no_disk_room_text
+from study.sweep.own_ray import MAX_RAY_FOLDER_CHARACTERS, RayProcesses, RayStartWaiter, no_disk_room_text
 from study.upstream.cgroup import count_usable_processors
 from study.upstream.environment import ProcessKind, variables_of_processes
 from study.upstream.ray_internals import MAX_SESSION_PATH_CHARACTERS, RAY_FOLDER_VARIABLE, RAY_JOB_VARIABLE
@@ -149,7 +149,7 @@ def test_one_ray_starts_at_a_time_below_a_folder(tmp_path: Path, monkeypatch: py
         (other := tmp_path / "other").mkdir()
         with waiter(wanted=False).wait_for_turn(other):
             pass  # no wait
-        monkeypatch.setattr("study.sweep.own_ray.TURN_TIMEOUT_CPU_S", 0.1 * count_usable_processors())
+        monkeypatch.setattr("study.sweep.own_ray.START_TURN_TIMEOUT_CPU_S", 0.1 * count_usable_processors())
         began = time.monotonic()
         with waiter().wait_for_turn(tmp_path):
             assert time.monotonic() - began >= 0.1
@@ -268,7 +268,7 @@ def test_a_long_temporary_folder_is_passed_over(monkeypatch: pytest.MonkeyPatch)
         for length in range(len(above) + 2, 120):
             (place := Path(f"{above}/{'x' * (length - len(above) - 1)}")).mkdir()
             monkeypatch.setattr(tempfile, "tempdir", str(place))
-            chosen = ray_socket_folder(MAX_FOLDER_CHARACTERS)
+            chosen = ray_socket_folder(MAX_RAY_FOLDER_CHARACTERS)
             assert len(f"{chosen}/{RUN_FOLDER_PREFIX}12345678") + MAX_SESSION_PATH_CHARACTERS <= 103
             assert chosen in ("/tmp", str(place))
     assert chosen == "/tmp"

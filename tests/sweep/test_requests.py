@@ -154,13 +154,13 @@ def test_the_driver_meets_requests_in_their_order_and_removes_them(
     (folder / f"{'1' * 20}-{'b' * 32}.json").write_text("9" * (MAX_REQUEST_BYTES + 1))
     (folder / f"{'2' * 20}-{'c' * 32}.json").symlink_to(course.ledger.path)
     inbox = RequestInbox(course.agenda, folder)
-    inbox.obey_new_requests()
+    inbox.obey_requests_if_due()
     wrong = ["a" * 32, "b" * 32, "c" * 32]
     assert list(course.record.request_refusals) == [wrong[0], *(request.id for request in requests), *wrong[1:]]
     assert {course.record.request_refusals[name] for name in wrong} == {"its file cannot be read as a request"}
     assert [path.name for path in folder.iterdir()] == [".part"]
     submit_request(folder, DriverRequest("stop", trial=1))
-    inbox.obey_new_requests()  # not within a second
+    inbox.obey_requests_if_due()  # not within a second
     assert len(pending_requests(folder)) == 1
 
 

@@ -132,7 +132,7 @@ def test_once_asked_for_the_picks_follow_the_study(tmp_path: Path) -> None:
     assert {(trial.number, seed) for trial in Results(spec, more).rule_picked_trials for seed in (1, 2, 3)} <= set(
         fresh_seeds(more)
     )
-    extend_study.add_trials(folder, spec, "+6")
+    extend_study.add_search_trials(folder, spec, "+6")
     longer = play(folder.ledger_file, spec).record
     assert {(trial.number, seed) for trial in Results(spec, longer).rule_picked_trials for seed in (1, 2, 3)} <= set(
         fresh_seeds(longer)

@@ -153,7 +153,7 @@ def test_a_search_ends_when_its_gpu_hours_are_spent(tmp_path: Path) -> None:
 
 
 def extend(course: Course, trials: str) -> Course:
-    extend_study.add_trials(StudyFolder(course.ledger.path.parent), course.spec, trials)
+    extend_study.add_search_trials(StudyFolder(course.ledger.path.parent), course.spec, trials)
     return Course(course.ledger.path, course.spec, course.score).play()
 
 
@@ -172,11 +172,11 @@ def test_a_finished_study_is_extended(tmp_path: Path) -> None:
 @pytest.mark.parametrize("given", ["50", "+0", "+-3", "+x", "-5", "+5.0", ""])
 def test_an_extension_is_a_number_of_trials(given: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="as in --trials \\+50"):
-        extend_study.add_trials(StudyFolder(tmp_path), spec_of(), given)
+        extend_study.add_search_trials(StudyFolder(tmp_path), spec_of(), given)
 
 
 @pytest.mark.parametrize("given", [["search.space={}", "search.trials=1"], ["final_seeds=[0, 1]"]])
 def test_what_has_no_search_is_not_extended(given: list[str], tmp_path: Path) -> None:
     Ledger.create(tmp_path / "ledger.jsonl")
     with pytest.raises(UserError, match="further"):
-        extend_study.add_trials(StudyFolder(tmp_path), spec_of(*given), "+5")
+        extend_study.add_search_trials(StudyFolder(tmp_path), spec_of(*given), "+5")

@@ -32,7 +32,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         events.append("end")
 
     monkeypatch.setattr(ray_runtime, "start_or_join_ray", session)
-    monkeypatch.setattr(ray_runtime, "free_workers", lambda: events.append("free"))
+    monkeypatch.setattr(ray_runtime, "end_leftover_workers", lambda: events.append("free"))
     return events
 
 

@@ -62,7 +62,7 @@ def job(config, **_):
 own_ray.run_job_in_ray_worker = job
 if slots > 2:
     driver.TrialSlots = lambda *_, **__: lambda: slots
-    tune_adapters.FREE_PROCESS_WAIT_S = 5.0
+    tune_adapters.PROCESS_REUSE_DELAY_S = 5.0
 spec = load_study("quickstart", [
     "search.sampler=random", f"search.trials={trials}", "search.baseline=null", "search.confirm={top: 0}",
     "search.early_stopping={}", "train.epochs=1", "resources.cpu=" + str((os.cpu_count() or 1) / 2),

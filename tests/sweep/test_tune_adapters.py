@@ -108,7 +108,7 @@ def test_a_trial_that_is_suggested_once_a_node_is_left_out_is_not_placed_there(
     algorithm.add_configurations([Experiment("session", work, num_samples=9, storage_path=str(tmp_path))])
     for left_out in ("", "", "far"):
         if left_out:
-            nodes.leave_out_node(left_out, "host", "its driver is too old")
+            nodes.exclude_node(left_out, "host", "its driver is too old")
         trial = algorithm.next_trial()
         assert trial is not None
         trial.create_placement_group_factory()

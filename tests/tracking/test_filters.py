@@ -106,7 +106,7 @@ def test_the_tag_of_the_best_goes_to_the_next_best(home: Home, runs: Runs) -> No
         best = {f"trial 8, seed {seed}" for seed in (0, 1, 2)}
         assert names(runs, "tags.`study.best` = 'true'") == Runs(home.tracking_uri, SPEC.name).starred == best
         assert names(runs, "tags.`study.baseline` = 'true'") == BASELINE
-        folder.tracking_file.unlink()
+        folder.tracking_state_file.unlink()
 
 
 def test_each_view_shows_the_trials_of_its_stages(runs: Runs) -> None:

@@ -119,7 +119,7 @@ def test_a_sitting_without_news_adds_nothing_to_the_results(home: Home, folder: 
         ledger.append(SessionClosed(state=state))
         ledger.close()
         runs = bring(home, folder)
-    folder.tracking_file.unlink()
+    folder.tracking_state_file.unlink()
     bring(home, folder)
     best = {name: runs.history("quickstart", f"best/val/{name}") for name in ("accuracy", "accuracy_n")}
     assert best == {"accuracy": [(4, pytest.approx(0.3))], "accuracy_n": []}
@@ -154,7 +154,7 @@ def test_two_studies_of_one_name_in_one_mlflow_do_not_mix(
     for _ in range(2):
         for one, studied in folders.items():
             bring(one, studied)
-            studied.tracking_file.unlink()
+            studied.tracking_state_file.unlink()
     runs = Runs(home.tracking_uri, SPEC.name).all
     assert len(runs) == 2 * len(STATUS)
     ids = {read_entries(studied.ledger_file)[0]["id"] for studied in folders.values()}
@@ -169,7 +169,7 @@ def test_two_studies_of_one_name_in_one_mlflow_do_not_mix(
 
 def test_without_the_note_of_what_is_there_nothing_changes(home: Home, folder: StudyFolder) -> None:
     before = [run.to_dictionary() for run in bring(home, folder).all]
-    folder.tracking_file.unlink()
+    folder.tracking_state_file.unlink()
     again = bring(home, folder)
     assert [run.to_dictionary() for run in again.all] == before
     check(again)
@@ -237,7 +237,7 @@ def test_a_request_that_was_given_up_and_is_carried_out_late_leaves_no_second_ru
     held.close()
     LedgerToMlflowWriter(home, folder, SPEC, since=first.info.start_time).write_next_events()
     check(Runs(home.tracking_uri, SPEC.name))
-    assert folder.tracking_file.read_text().count(first.info.run_id) == 1
+    assert folder.tracking_state_file.read_text().count(first.info.run_id) == 1
 
 
 def test_a_final_training_is_nested_in_its_study_in_one_experiment(home: Home, folder: StudyFolder) -> None:

@@ -16,7 +16,7 @@ from tracked_study import SPEC, STATUS, append_second_session, make_home, make_s
 
 from study.commands.report import lead_sentences_by_title
 from study.driver import resume
-from study.driver.session import RunEnd, closing_lines, write_study_outputs
+from study.driver.session import RunEnd, run_end_lines, write_study_outputs
 from study.errors import StudyStoppedError, UserError
 from study.home.events import ModelEvaluated, SessionClosed
 from study.home.folder import Home, StudyFolder
@@ -144,7 +144,7 @@ def test_the_runs_of_a_complete_study_are_made_again(home: Home, folder: StudyFo
     (note,) = end.mended_problems
     assert note.startswith(f"{home.database_file} was damaged: ")
     assert note.endswith(f"the runs of quickstart are made again from its ledger, {OTHERS}")
-    assert note in closing_lines(end)
+    assert note in run_end_lines(end)
     after = runs_of(home)
     assert after.keys() == before.keys()
     for name, run in before.items():
@@ -184,7 +184,7 @@ def test_whatever_became_of_the_database_and_of_the_note(
     """The note tells what was in MLflow."""
     home.database_file.unlink() if how == "deleted" else DAMAGE[how][0](home.database_file)
     if not is_noted:
-        folder.tracking_file.unlink()
+        folder.tracking_state_file.unlink()
     notes = again(home, folder)
     assert len(notes) == (is_noted or how != "deleted"), "a new home has no runs either"
     assert all("the runs of quickstart are made again from its ledger" in note for note in notes)
@@ -230,7 +230,7 @@ def test_a_study_that_goes_on_has_its_runs_again_too(
     home: Home, folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where its driver has the database open as it is taken away."""
-    monkeypatch.setattr(following, "TROUBLED_TIMEOUT_S", 60.0)
+    monkeypatch.setattr(following, "UNREACHABLE_FINISH_TIMEOUT_S", 60.0)
     ledger, tracker = Ledger(folder.ledger_file), MlflowTracker(home, folder, SPEC)
     tracker.start_following()
     while tracker._writer is None:  # it has opened the database

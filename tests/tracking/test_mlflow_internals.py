@@ -20,7 +20,7 @@ from mlflow.entities import Metric, Param, RunTag
 from study.home.folder import Home
 from study.tracking.connection import (
     ARTIFACT_LOCATION_COLUMNS,
-    EXPERIMENTS_QUERY,
+    STUDY_EXPERIMENTS_QUERY,
     connect_to_mlflow,
     require_server_password,
 )
@@ -67,9 +67,11 @@ def test_where_artifacts_are_is_in_these_columns_and_no_others(home: Home, datab
             ).fetchone()
         ]
         assert sorted(found) == sorted(ARTIFACT_LOCATION_COLUMNS)
-        assert database.execute(EXPERIMENTS_QUERY).fetchall() == []
+        assert database.execute(STUDY_EXPERIMENTS_QUERY).fetchall() == []
         client.set_tag(run_id, "study.id", "1")
-        assert database.execute(EXPERIMENTS_QUERY).fetchall() == [("one", f"{home.artifacts_folder.as_uri()}/one")]
+        assert database.execute(STUDY_EXPERIMENTS_QUERY).fetchall() == [
+            ("one", f"{home.artifacts_folder.as_uri()}/one")
+        ]
 
 
 @pytest.mark.slow

@@ -46,7 +46,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def python(place: Path) -> Path:
     """Of the fresh environment."""
-    return environment(place / "environment", registry.MODEL_REQUIREMENTS)
+    return environment(place / "environment", registry.BASE_MODEL_REQUIREMENTS)
 
 
 def of_images(place: Path) -> tuple[StudyFolder, Path]:

@@ -39,7 +39,9 @@ def brought(spec: StudySpec, *trials: Told, more: Iterable[tuple[str, dict[str, 
     found: list[Entry] = [{"event": "created", "id": "study", "time": 0.0}]
     for at, (name, fields) in enumerate([*told_events(*trials), *more, ("closed", {"state": "complete"})], 1):
         found.append({"event": name, "time": float(at), **{key: v for key, v in fields.items() if v is not None}})
-    return {change.key: change for change in EventTranslator(spec, TrackingState(""), StudyRecord()).translate(found)}
+    return {
+        change.run_key: change for change in EventTranslator(spec, TrackingState(""), StudyRecord()).translate(found)
+    }
 
 
 def test_a_trial_tells_its_chosen_epoch_and_the_values_there() -> None:
@@ -87,7 +89,7 @@ def test_what_a_rule_picked_is_named_as_such() -> None:
     )
     by_key = brought(quickstart(), *trials, more=[("confirming", {"top": 2, "seeds": 3, "rules": True})])
     study, run = by_key[STUDY_RUN_KEY], by_key["2"]
-    assert (run.name, run.parent) == ("trial 0, seed 1", STUDY_RUN_KEY)
+    assert (run.name, run.parent_key) == ("trial 0, seed 1", STUDY_RUN_KEY)
     tags = {"study.stage": "rule", "study.repeats": "0", "study.picked_by": "balanced_accuracy"}
     assert tags.items() <= run.tags.items()
     assert {point.name: point.value for point in run.metric_values}["test/accuracy"] == 0.3
@@ -157,7 +159,7 @@ def test_the_run_of_a_trial_that_runs_again_holds_each_epoch_once_and_no_failure
             add("report", trial=number, epoch=epoch, metrics={"val/accuracy": 0.5})
         add("ended", trial=number, state="complete")
     for change in EventTranslator(spec, TrackingState(""), StudyRecord()).translate(events):
-        if change.key in ("0", "1"):
+        if change.run_key in ("0", "1"):
             assert [point.step for point in change.metric_values if point.name == "val/accuracy"] == [1, 2]
             assert change.status == "FINISHED"
             assert not change.tags.keys() & {"failure", "failure_kind", "pruned_by"}
@@ -180,7 +182,7 @@ def test_what_needs_no_search_has_a_run_of_its_own_and_the_star_where_it_is_the_
     trials = (Told("baseline", [0.5], params=PARAMS), Told("search", [0.7], params=PARAMS))
     by_key = brought(quickstart("search.references=true"), *trials, more=more)
     runs = {name: by_key[f"reference {name}"] for name in (*beside, "threshold_optimizer")}
-    assert all(run.parent == STUDY_RUN_KEY and run.tags["study.kind"] == "reference" for run in runs.values())
+    assert all(run.parent_key == STUDY_RUN_KEY and run.tags["study.kind"] == "reference" for run in runs.values())
     assert [run.status for run in runs.values()] == ["FINISHED", "FINISHED", "FAILED"]
     assert [point.value for point in runs["logistic_regression"].metric_values] == [0.8]
     assert runs["threshold_optimizer"].tags["failure"] == "no room"
@@ -232,7 +234,7 @@ def test_best_and_baseline_are_a_row_each_with_the_metrics_of_a_trial() -> None:
     assert expected.items() <= values_of(by_key[STUDY_RUN_KEY]).items()
     for key in ("result best 1", "result baseline 0"):
         run = by_key[key]
-        assert (run.parent, run.status, run.tags["study.result"]) == (STUDY_RUN_KEY, "FINISHED", "true")
+        assert (run.parent_key, run.status, run.tags["study.result"]) == (STUDY_RUN_KEY, "FINISHED", "true")
         assert _run_key_of_tags(run.tags) == key, "it is found again by its tags"
         assert {point.step for point in run.metric_values} == {0}, "MLflow draws a bar"
     assert "study.result" not in by_key[STUDY_RUN_KEY].tags
@@ -356,16 +358,16 @@ def test_a_trials_run_begins_when_the_trial_starts_not_when_it_waits_for_a_proce
             {"event": "trial", "time": 2.0, "trial": number, "stage": stage, "params": {}, "seed": 0, **fields}
         )
     found = EventTranslator(quickstart("search.replicates=2"), TrackingState(""), StudyRecord())
-    assert {change.key for change in found.translate(entries)} == {STUDY_RUN_KEY}
+    assert {change.run_key for change in found.translate(entries)} == {STUDY_RUN_KEY}
     later: list[Entry] = [
         {"event": "started", "time": 10.0, "trial": 1, "node": "here"},
         {"event": "started", "time": 11.0, "trial": 0, "node": "here"},
         {"event": "ended", "time": 13.0, "trial": 1, "state": "complete"},
         {"event": "ended", "time": 14.0, "trial": 2, "state": "failed", "reason": "no process"},
     ]
-    runs = {change.key: change for change in found.translate(later)}
-    assert (runs["1"].parent, runs["1"].start_ms, runs["1"].end_ms) == ("0", 10_000, 13_000)
-    assert (runs["0"].parent, runs["0"].name, runs["0"].start_ms) == (STUDY_RUN_KEY, "trial 0, seed 0", 10_000)
+    runs = {change.run_key: change for change in found.translate(later)}
+    assert (runs["1"].parent_key, runs["1"].start_ms, runs["1"].end_ms) == ("0", 10_000, 13_000)
+    assert (runs["0"].parent_key, runs["0"].name, runs["0"].start_ms) == (STUDY_RUN_KEY, "trial 0, seed 0", 10_000)
     assert (runs["2"].start_ms, runs["2"].end_ms, runs["2"].status) == (14_000, 14_000, "FAILED")
 
 

@@ -7,7 +7,7 @@ import pytest
 from helpers import quickstart
 from mlflow import MlflowClient
 
-from study.tracking.mlflow_runs import OWN_RUN_TAG, MlflowRunStore, RunUpdate
+from study.tracking.mlflow_runs import FUNCTION_RUN_TAG, MlflowRunStore, RunUpdate
 from study.tracking.runs_of_functions import read_runs_logged_by_function
 
 END = 2_000_000_000_000
@@ -40,11 +40,11 @@ def by_name(found: list[RunUpdate]) -> dict[str, RunUpdate]:
 def test_all_of_a_run_is_read_and_hangs_under_its_trials(logged: tuple[Path, str]) -> None:
     folder, outer = logged
     runs = by_name(read_runs_logged_by_function(folder, 3, "KILLED", END))
-    assert {name: run.parent for name, run in runs.items()} == {"outer": "3", "inner": f"3/{outer}", "other": "3"}
+    assert {name: run.parent_key for name, run in runs.items()} == {"outer": "3", "inner": f"3/{outer}", "other": "3"}
     assert [runs[name].status for name in ("outer", "inner", "other")] == ["FINISHED", "KILLED", "KILLED"]
     assert runs["inner"].end_ms == END
     whole = runs["outer"]
-    assert whole.tags == {"mine": "a\\x1bb", OWN_RUN_TAG: whole.key}
+    assert whole.tags == {"mine": "a\\x1bb", FUNCTION_RUN_TAG: whole.run_key}
     assert len(whole.params["rate"]) == 5000
     assert [(point.step, point.value) for point in whole.metric_values if point.value == point.value] == [
         (0, 0.5),

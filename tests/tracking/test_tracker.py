@@ -58,11 +58,11 @@ def test_a_server_that_refuses_from_the_beginning_is_told_of_at_once(
     with answering(status) as uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
         one = MlflowTracker(home, folder, SPEC)
-        one.start_following(tracker.MAX_HEAD_START_S, told.append)
-        deadline = time.monotonic() + tracker.MAX_HEAD_START_S
+        one.start_following(tracker.MAX_MLFLOW_START_DELAY_S, told.append)
+        deadline = time.monotonic() + tracker.MAX_MLFLOW_START_DELAY_S
         while not told and time.monotonic() < deadline:
             time.sleep(0.05)
-        one.abandon_ledger()
+        one.give_up_writing()
         one.finish_writing()
     (line,) = told
     assert f"({status})" in line
@@ -81,7 +81,7 @@ def test_a_server_that_refuses_from_the_beginning_is_told_of_at_once(
 def test_a_server_that_refuses_is_told_of_and_the_rest_comes_later(
     home: Home, folder: StudyFolder, monkeypatch: pytest.MonkeyPatch, status: int, told: str
 ) -> None:
-    monkeypatch.setattr(tracker, "TROUBLED_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(tracker, "UNREACHABLE_FINISH_TIMEOUT_S", 0.1)
     with answering(status) as uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
         one = MlflowTracker(home, folder, SPEC)
@@ -128,7 +128,7 @@ def test_an_mlflow_that_opens_too_late_gets_nothing(
         assert one.finish_writing(told.append) == "it is slow"
         other.rollback()
     one._thread.join()
-    assert not folder.tracking_file.exists()
+    assert not folder.tracking_state_file.exists()
     assert len(told) == 1
 
 
@@ -142,7 +142,7 @@ def test_a_report_made_anew_replaces_the_one_in_mlflow(
     one = MlflowTracker(home, folder, SPEC)
     one.start_following()
     assert (one.finish_writing(), one.log_artifacts({page: "report"})) == (None, None)
-    note = folder.tracking_file.read_bytes()
+    note = folder.tracking_state_file.read_bytes()
     page.write_text("new")
     assert replace_study_artifacts(home, folder, {page: "report"}) is None
     (there,) = home.artifacts_folder.rglob("report.md")
@@ -158,10 +158,10 @@ def test_a_report_made_anew_replaces_the_one_in_mlflow(
     given = [sys.executable, "-c", code, str(home.path), str(page)]
     assert subprocess.check_output(given, text=True) == "None False\n", "MLflow's import takes seconds"
     assert there.read_text() == "newer"
-    assert folder.tracking_file.read_bytes() == note, "that belongs to a driver that may be running"
+    assert folder.tracking_state_file.read_bytes() == note, "that belongs to a driver that may be running"
     with answering(500) as uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
-        TrackingState(redact_credentials(uri), runs={"study": "1"}).save(folder.tracking_file)
+        TrackingState(redact_credentials(uri), runs={"study": "1"}).save(folder.tracking_state_file)
         message = replace_study_artifacts(home, folder, {page: "report"})
     assert message is not None
     assert "500" in message

@@ -17,6 +17,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
 @pytest.fixture
 def model(folder: StudyFolder, tmp_path: Path) -> Path:
     """A copy of the first seed's files, to be spoilt; its description."""
-    for file in (folder.description_file(0), folder.model_file(0)):
+    for file in (folder.model_description_file(0), folder.model_file(0)):
         (tmp_path / file.name).write_bytes(file.read_bytes())
-    return tmp_path / folder.description_file(0).name
+    return tmp_path / folder.model_description_file(0).name

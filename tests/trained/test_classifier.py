@@ -25,7 +25,7 @@ def recorded(folder: StudyFolder, number: int, name: str) -> float:
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_it_is_right_as_often_as_the_study_measured(folder: StudyFolder, number: int) -> None:
-    classifier = TrainedClassifier.load_from_description(folder.description_file(number), "cpu")
+    classifier = TrainedClassifier.load_from_description(folder.model_description_file(number), "cpu")
     test = data.load(folder.load_spec().trial_data_sections[0]).splits["test"]
     found = classifier.predict_probabilities(test.inputs)
     assert found.shape == (len(test), 10)
@@ -35,14 +35,16 @@ def test_it_is_right_as_often_as_the_study_measured(folder: StudyFolder, number:
 
 
 def test_a_sample_alone_is_as_among_others(folder: StudyFolder) -> None:
-    classifier = TrainedClassifier.load_from_description(folder.description_file(0), "cpu")
+    classifier = TrainedClassifier.load_from_description(folder.model_description_file(0), "cpu")
     inputs = data.load(folder.load_spec().trial_data_sections[0]).splits["val"].inputs[:5]
     alone = np.concatenate([classifier.predict_probabilities(inputs[place : place + 1]) for place in range(5)])
     np.testing.assert_allclose(classifier.predict_probabilities(inputs), alone, rtol=1e-4, atol=1e-6)
 
 
 def test_classes_without_names_are_numbers(folder: StudyFolder) -> None:
-    assert TrainedClassifier.load_from_description(folder.description_file(0), "cpu").class_names == tuple("0123456789")
+    assert TrainedClassifier.load_from_description(folder.model_description_file(0), "cpu").class_names == tuple(
+        "0123456789"
+    )
 
 
 @pytest.mark.parametrize(
@@ -50,14 +52,14 @@ def test_classes_without_names_are_numbers(folder: StudyFolder) -> None:
 )
 def test_samples_of_another_kind_are_refused(folder: StudyFolder, inputs: np.ndarray[Any, Any]) -> None:
     with pytest.raises(UserError, match=r"given, the model takes uint8 \(samples, 3, 8, 8\)"):
-        TrainedClassifier.load_from_description(folder.description_file(0), "cpu").predict_probabilities(inputs)
+        TrainedClassifier.load_from_description(folder.model_description_file(0), "cpu").predict_probabilities(inputs)
 
 
 def test_a_description_reads_as_it_was_written(folder: StudyFolder, tmp_path: Path) -> None:
-    found = ModelDescription.read_file(folder.description_file(1))
+    found = ModelDescription.read_file(folder.model_description_file(1))
     found.write_file(tmp_path / "again.json")
     assert ModelDescription.read_file(tmp_path / "again.json") == found
-    assert (tmp_path / "again.json").read_bytes() == folder.description_file(1).read_bytes()
+    assert (tmp_path / "again.json").read_bytes() == folder.model_description_file(1).read_bytes()
     assert found.told["seed"] == 4
     assert found.trial_config == folder.load_spec().trial_config({}, 4)
 

@@ -53,8 +53,8 @@ def test_the_mean_is_of_probabilities_however_small_they_are(scores: list[list[f
 
 def test_its_probabilities_are_the_mean_of_the_seeds(folder: StudyFolder) -> None:
     inputs = data.load(folder.load_spec().trial_data_sections[0]).splits["test"].inputs
-    seeds = [load(folder.description_file(number)).predict_probabilities(inputs) for number in (0, 1)]
-    found = load(folder.ensemble_file).predict_probabilities(inputs)
+    seeds = [load(folder.model_description_file(number)).predict_probabilities(inputs) for number in (0, 1)]
+    found = load(folder.ensemble_description_file).predict_probabilities(inputs)
     assert np.abs(seeds[0] - seeds[1]).max() > 0.01
     np.testing.assert_allclose(found, np.mean(seeds, 0), rtol=1e-4, atol=1e-6)
 
@@ -62,7 +62,7 @@ def test_its_probabilities_are_the_mean_of_the_seeds(folder: StudyFolder) -> Non
 @pytest.mark.parametrize("split", ["val", "test"])
 def test_the_training_measured_what_its_model_is_worth(folder: StudyFolder, split: str) -> None:
     samples = data.load(folder.load_spec().trial_data_sections[0]).splits[split]
-    probabilities = load(folder.ensemble_file).predict_probabilities(samples.inputs)
+    probabilities = load(folder.ensemble_description_file).predict_probabilities(samples.inputs)
     found = measured(folder)
     right = probabilities.argmax(1) == samples.target
     loss = -np.log(probabilities[np.arange(len(right)), samples.target]).mean()
@@ -72,7 +72,7 @@ def test_the_training_measured_what_its_model_is_worth(folder: StudyFolder, spli
 
 @pytest.mark.parametrize("split", ["val", "test"])
 def test_evaluating_it_again_gives_what_the_training_measured(folder: StudyFolder, split: str, tmp_path: Path) -> None:
-    again = evaluate_model(Home(tmp_path), folder.ensemble_file, split).metrics
+    again = evaluate_model(Home(tmp_path), folder.ensemble_description_file, split).metrics
     found = {name: value for name, value in measured(folder).items() if name.startswith(split)}
     assert again.keys() == found.keys()
     assert again == {name: None if value is None else pytest.approx(value, rel=1e-4) for name, value in found.items()}
@@ -86,9 +86,11 @@ def test_the_model_of_a_final_training_is_what_validates_best(folder: StudyFolde
     assert ensemble_value is not None
     is_ensemble = all(ensemble_value > value for value in values.values() if value is not None)
     best = trial_of_best_seed(results.spec, results.final_training_trials).number
-    assert model.description == (folder.ensemble_file if is_ensemble else folder.description_file(best))
+    assert model.description == (
+        folder.ensemble_description_file if is_ensemble else folder.model_description_file(best)
+    )
     assert len(model.weights) == (2 if is_ensemble else 1)
-    card = folder.card_file.read_text()
+    card = folder.model_card_file.read_text()
     assert ("The model is the ensemble of their 2 networks" in card) is is_ensemble
 
 
@@ -127,9 +129,9 @@ def test_without_any_sample_left_the_ensemble_is_the_model_and_all_say_so(tmp_pa
     results = Results.load(place)
     assert [trial.number for trial in final_model_trials(results)] == [0, 1]
     assert (model := find_model(place, results)) is not None
-    assert model.description == place.ensemble_file
+    assert model.description == place.ensemble_description_file
     said = "its log loss is at most the mean of theirs"
-    assert said in place.card_file.read_text()
+    assert said in place.model_card_file.read_text()
     assert any(said in str(told) for told in conclusion_statements(results))
     assert "ensemble" not in summary_table(results), "nothing of it was measured"
 
@@ -176,10 +178,10 @@ def test_without_validation_its_card_says_what_holds_of_any_ensemble(folder: Stu
 
 
 def test_a_changed_network_among_them_is_refused(folder: StudyFolder, tmp_path: Path) -> None:
-    for file in (folder.ensemble_file, folder.model_file(0), folder.model_file(1)):
+    for file in (folder.ensemble_description_file, folder.model_file(0), folder.model_file(1)):
         (tmp_path / file.name).write_bytes(file.read_bytes())
     (tmp_path / folder.model_file(1).name).write_bytes(folder.model_file(0).read_bytes())
-    model = tmp_path / folder.ensemble_file.name
+    model = tmp_path / folder.ensemble_description_file.name
     for read in (lambda: load(model), lambda: evaluate_model(Home(tmp_path / "home"), model, "val")):
         with pytest.raises(UserError, match=r"trial-00001\.safetensors: is not the file that study train wrote"):
             read()
@@ -188,21 +190,21 @@ def test_a_changed_network_among_them_is_refused(folder: StudyFolder, tmp_path: 
 def test_a_network_among_them_whose_features_are_no_numbers_is_refused_in_words(
     folder: StudyFolder, tmp_path: Path
 ) -> None:
-    description = ModelDescription.read_file(folder.ensemble_file)
+    description = ModelDescription.read_file(folder.ensemble_description_file)
     for file in (folder.model_file(0), folder.model_file(1)):
         (tmp_path / file.name).write_bytes(file.read_bytes())
     spoilt = tmp_path / folder.model_file(1).name
     values = load_file(spoilt)
     name = next(name for name in values if name.endswith("encoder.last.weight"))
     save_file({**values, name: torch.full_like(values[name], torch.inf)}, spoilt)
-    model = tmp_path / folder.ensemble_file.name
+    model = tmp_path / folder.ensemble_description_file.name
     replace(description, other_weights={spoilt.name: files.sha256_of_file(spoilt)}).write_file(model)
     with pytest.raises(UserError, match=r"ensemble\.json: the features of 36\d of 36\d samples of val are not finite"):
         evaluate_model(Home(tmp_path / "home"), model, "val")
 
 
 def test_its_description_reads_as_it_was_written(folder: StudyFolder, tmp_path: Path) -> None:
-    found = ModelDescription.read_file(folder.ensemble_file)
+    found = ModelDescription.read_file(folder.ensemble_description_file)
     assert found.seeds_text == "3, 4"
     found.write_file(tmp_path / "again.json")
     assert ModelDescription.read_file(tmp_path / "again.json") == found
@@ -212,11 +214,11 @@ def test_its_description_reads_as_it_was_written(folder: StudyFolder, tmp_path: 
 def test_an_ensemble_of_other_networks_is_not_the_model(folder: StudyFolder, tmp_path: Path, is_whole: bool) -> None:
     """Its file is of fewer seeds where the driver died before it wrote anew, or where the models were not fetched."""
     copy = StudyFolder(tmp_path)
-    copy.ensemble_file.parent.mkdir()
-    description = ModelDescription.read_file(folder.ensemble_file)
+    copy.ensemble_description_file.parent.mkdir()
+    description = ModelDescription.read_file(folder.ensemble_description_file)
     if not is_whole:
         description = replace(description, other_weights={"trial-00007.safetensors": description.weights_digest})
-    description.write_file(copy.ensemble_file)
+    description.write_file(copy.ensemble_description_file)
     told = record(*(Told("final", [0.5], seed=seed) for seed in (3, 4)))
     told.apply(EnsembleMeasured((0, 1), {"val/accuracy": 0.7}, time=99.0))
     assert (find_model(copy, Results(quickstart(), told)) is not None) is is_whole

@@ -209,7 +209,7 @@ def test_a_seed_that_the_limits_chose_is_not_called_the_best_of_all(gap: float, 
 
 @pytest.mark.slow
 def test_the_card_of_a_real_training(folder: StudyFolder) -> None:
-    found = folder.card_file.read_text()
+    found = folder.model_card_file.read_text()
     assert "10 x 10 groups, too many to list" in found
     assert "given in a study file, not chosen by a search of this home" in found
     assert "Readings of the test split: 2 by this training" in found

@@ -46,7 +46,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def predict(loans: StudyFolder, *arguments: str) -> Result:
-    return CliRunner().invoke(app, ["predict", str(loans.description_file(0)), "--device", "cpu", *arguments])
+    return CliRunner().invoke(app, ["predict", str(loans.model_description_file(0)), "--device", "cpu", *arguments])
 
 
 @pytest.mark.slow
@@ -57,7 +57,7 @@ def test_the_training_table_is_classified_as_in_training(loans: StudyFolder) -> 
     assert [row["row"] for row in rows] == [str(n + 1) for n in range(120)]
     right = np.mean([row["class"] == ("no", "yes")[n % 2] for n, row in enumerate(rows)])
     dataset, record = data.load(loans.load_spec().base["data"]), StudyRecord.load(loans.ledger_file)
-    classifier = TrainedClassifier.load_from_description(loans.description_file(0), "cpu")
+    classifier = TrainedClassifier.load_from_description(loans.model_description_file(0), "cpu")
     expected = [
         np.mean(classifier.predict_probabilities(s.inputs).argmax(1) == s.target) for s in dataset.splits.values()
     ]
@@ -72,7 +72,7 @@ def test_the_card_says_how_large_and_how_fast_it_is(loans: StudyFolder) -> None:
     (said,) = re.findall(
         r"Trained: ([\d,]+) parameters that predict, ([\d,]+) for training alone, [\d.]+ MB on disk\. A row takes "
         r"[\d.e-]+ ms",
-        loans.card_file.read_text(),
+        loans.model_card_file.read_text(),
     )
     with safe_open(loans.model_file(0), "np") as file:
         sizes = {name: int(np.prod(file.get_slice(name).get_shape())) for name in file.keys()}  # noqa: SIM118
@@ -83,16 +83,16 @@ def test_the_card_says_how_large_and_how_fast_it_is(loans: StudyFolder) -> None:
 
 def test_a_row_alone_is_as_it_is_among_others(loans: StudyFolder) -> None:
     """No mean of the rows that are given enters, and columns may come in any order, as any type, with others."""
-    whole = TrainedModel(TrainedClassifier.load_from_description(loans.description_file(0), "cpu")).predict(
+    whole = TrainedModel(TrainedClassifier.load_from_description(loans.model_description_file(0), "cpu")).predict(
         table_of(loans)
     )
     frame = pd.read_csv(table_of(loans)).iloc[[4]]
     frame = frame[["owner", "income", "job", "sex"]].assign(extra=1, owner=bool(frame["owner"].iloc[0]))
-    alone = TrainedModel(TrainedClassifier.load_from_description(loans.description_file(0), "cpu")).predict(frame)
+    alone = TrainedModel(TrainedClassifier.load_from_description(loans.model_description_file(0), "cpu")).predict(frame)
     np.testing.assert_allclose(alone.iloc[0, 1:].astype(float), whole.iloc[4, 1:].astype(float), rtol=1e-5)
     frame.to_parquet("one.parquet")
     np.testing.assert_allclose(
-        TrainedModel(TrainedClassifier.load_from_description(loans.description_file(0), "cpu"))
+        TrainedModel(TrainedClassifier.load_from_description(loans.model_description_file(0), "cpu"))
         .predict("one.parquet")
         .iloc[0, 1:]
         .astype(float),
@@ -134,7 +134,7 @@ def test_a_column_of_the_table_names_the_rows(loans: StudyFolder, here: Path) ->
 def test_all_columns_that_an_evaluation_lacks_are_named_at_once(loans: StudyFolder, here: Path) -> None:
     text = table_of(loans).read_text(encoding="utf-8")
     (here / "new.csv").write_text(text.replace("income,job,owner,repaid", "incme,job,ownr,repayed", 1))
-    model = str(loans.description_file(0))
+    model = str(loans.model_description_file(0))
     done = CliRunner().invoke(app, ["evaluate", model, "new.csv", "--device", "cpu"])
     assert (
         "no column 'repaid' (did you mean 'repayed'?), 'income' (did you mean 'incme'?), 'owner' (did you mean 'ownr'?)"
@@ -184,7 +184,7 @@ def test_an_evaluation_names_the_rows_of_classes_that_the_model_does_not_know(lo
     with (here / "odd.csv").open("w", newline="") as file:
         csv.writer(file).writerows(rows)
     with pytest.raises(UserError) as error:
-        evaluate_model(Home(here / "home"), loans.description_file(0), "all", "odd.csv")
+        evaluate_model(Home(here / "home"), loans.model_description_file(0), "all", "odd.csv")
     told = str(error.value)
     assert "odd.csv: column " in told
     assert "'maybe' (2 rows, first 3), 'later' (row 5) are no class of the model. It has: 'no', 'yes'" in told
@@ -192,7 +192,7 @@ def test_an_evaluation_names_the_rows_of_classes_that_the_model_does_not_know(lo
 
 def test_other_rows_are_evaluated_with_the_encoding_of_training(loans: StudyFolder, here: Path) -> None:
     """Not with the mean of the other table's own rows; a value that training had not is refused."""
-    home, model = Home(here / "home"), loans.description_file(0)
+    home, model = Home(here / "home"), loans.model_description_file(0)
     own = evaluate_model(home, model, "train")
     text = table_of(loans).read_text()
     lines = text.splitlines()
@@ -230,7 +230,7 @@ def test_rows_that_the_model_cannot_take_are_left_out_and_told_once(loans: Study
     rows.loc[7, "job"] = "diver"
     rows.loc[30, "income"] = "much"
     rows.to_csv("some.csv", index=False)
-    home, model, split = Home(here / "home"), loans.description_file(0), ["data.split=part"]
+    home, model, split = Home(here / "home"), loans.model_description_file(0), ["data.split=part"]
     found = evaluate_model(home, model, "all", assignments=["data.path=some.csv", *split], device="cpu")
     expected = evaluate_model(home, model, "all", assignments=["data.path=sound.csv", *split], device="cpu")
     assert {**found.metrics} == pytest.approx({**expected.metrics}, nan_ok=True)
@@ -259,7 +259,7 @@ def test_rows_that_the_model_cannot_take_are_left_out_and_told_once(loans: Study
 
 def test_of_a_new_table_it_is_said_which_part_is_evaluated(loans: StudyFolder, here: Path) -> None:
     people(here / "new.csv", 90)
-    words = ["evaluate", str(loans.description_file(0)), "--device", "cpu", "--set", "data.path=new.csv"]
+    words = ["evaluate", str(loans.model_description_file(0)), "--device", "cpu", "--set", "data.path=new.csv"]
     part = CliRunner().invoke(app, [*words, "--split", "test"]).stdout.splitlines()[0]
     assert part == "14 samples, the test split of these data; --split all takes every sample"
     every = CliRunner().invoke(app, [*words, "--split", "all"]).stdout.splitlines()
@@ -279,7 +279,7 @@ def test_all_rows_are_those_that_the_splits_would_leave_out_too(
     rows.assign(part=parts, household=np.arange(90) // 9).to_csv("new.csv", index=False)
     words = [word for key in ("split=part", *keys) for word in ("--set", f"data.{key}")]
     done = CliRunner().invoke(
-        app, ["evaluate", str(loans.description_file(0)), "--device", "cpu", "--data", "new.csv", *words]
+        app, ["evaluate", str(loans.model_description_file(0)), "--device", "cpu", "--data", "new.csv", *words]
     )
     assert done.stdout.splitlines()[0] == "90 samples", done.exception
 
@@ -289,7 +289,7 @@ def test_a_few_rows_are_enough_to_evaluate(loans: StudyFolder, here: Path) -> No
     people(here / "many.csv", 90)
     lines = (here / "many.csv").read_text().splitlines(keepends=True)
     (here / "new.csv").write_text("".join(lines[:3]))
-    words = ["evaluate", str(loans.description_file(0)), "--device", "cpu", "--data", "new.csv"]
+    words = ["evaluate", str(loans.model_description_file(0)), "--device", "cpu", "--data", "new.csv"]
     assert CliRunner().invoke(app, words).stdout.splitlines()[0] == "2 samples"
     one = CliRunner().invoke(app, [*words, "--split", "val"])
     assert str(one.exception) == "--split val: no sample is left for it; --split all takes every sample"
@@ -304,7 +304,7 @@ def test_rows_with_gaps_are_evaluated_as_they_were_trained(here: Path, missing: 
     Path("people.yaml").write_text(TABLE.replace("PATH", str(here / "people.csv")))
     spec = load_study("people.yaml", [f"data.missing={missing}"])
     home = Home(here / "home")
-    model = train_study(home, final_training_spec(spec, [3], "gaps")).description_file(0)
+    model = train_study(home, final_training_spec(spec, [3], "gaps")).model_description_file(0)
     rows.loc[rows.index[11], "income"] = " "
     rows.iloc[::-1].to_csv("later.csv", index=False)
     found = evaluate_model(home, model, "all", assignments=["data.path=later.csv"], device="cpu")
@@ -318,7 +318,7 @@ def test_a_table_that_changed_during_training_is_not_described(loans: StudyFolde
     from study.trained.model_files import _table_encoding
 
     section, dataset = loans.load_spec().base["data"], data.load(loans.load_spec().base["data"])
-    assert _table_encoding(section, dataset) == ModelDescription.read_file(loans.description_file(0)).encoding
+    assert _table_encoding(section, dataset) == ModelDescription.read_file(loans.model_description_file(0)).encoding
     changed = people(here / "changed.csv", 90)
     assert _table_encoding({**section, "path": str(changed)}, dataset) is None
     assert _table_encoding({**section, "path": "nowhere.csv"}, dataset) is None
@@ -327,7 +327,7 @@ def test_a_table_that_changed_during_training_is_not_described(loans: StudyFolde
 def test_rows_with_a_column_twice_are_refused(loans: StudyFolder) -> None:
     frame, classifier = (
         pd.read_csv(table_of(loans)),
-        TrainedClassifier.load_from_description(loans.description_file(0), "cpu"),
+        TrainedClassifier.load_from_description(loans.model_description_file(0), "cpu"),
     )
     name = next(column.name for column in classifier.description.encoding or ())
     twice = pd.concat([frame, frame[[name]]], axis=1)
@@ -348,7 +348,7 @@ def later(loans: StudyFolder, change: dict[str, str], keep: str = "") -> list[st
 
 def test_other_rows_are_counted_in_the_models_groups(loans: StudyFolder, here: Path) -> None:
     """A table of one group alone gives the values of that group, wherever its name would stand among its own."""
-    place = loans.description_file(0)
+    place = loans.model_description_file(0)
     home = Home(here / "home")
     only = evaluate_model(home, place, "train", assignments=later(loans, {}, keep="m"), device="cpu").metrics
     assert {name for name, value in only.items() if "group_" in name and "_1_" in name and value is not None}
@@ -356,7 +356,7 @@ def test_other_rows_are_counted_in_the_models_groups(loans: StudyFolder, here: P
 
 
 def test_all_rows_of_another_table_are_measured_and_counted(loans: StudyFolder, here: Path) -> None:
-    place, home, settings = loans.description_file(0), Home(here / "home"), later(loans, {})
+    place, home, settings = loans.model_description_file(0), Home(here / "home"), later(loans, {})
     found = evaluate_model(home, place, "all", assignments=settings, device="cpu")
     parts = {split: evaluate_model(home, place, split, assignments=settings, device="cpu") for split in SPLITS}
     assert found.samples == len(pd.read_csv("later.csv")) == sum(part.samples for part in parts.values())
@@ -375,7 +375,7 @@ def test_other_rows_without_a_test_split_are_not_the_models_own(loans: StudyFold
     """Neither side has one: nothing is the same on both."""
     frame = pd.read_csv(table_of(loans)).iloc[::-1]
     frame.assign(part=[("train", "val")[row % 2] for row in range(len(frame))]).to_csv("parts.csv", index=False)
-    place = loans.description_file(0)
+    place = loans.model_description_file(0)
     description = ModelDescription.read_file(place)
     replace(description, told={**description.told, "test_fingerprint": None}).write_file(place)
     settings = [f"data.path={Path('parts.csv').absolute()}", "data.split=part"]
@@ -388,20 +388,20 @@ def test_other_rows_without_a_test_split_are_not_the_models_own(loans: StudyFold
 
 
 def test_figures_of_groups_have_their_names_beside_them(loans: StudyFolder) -> None:
-    done = CliRunner().invoke(app, ["evaluate", str(loans.description_file(0)), "--device", "cpu"])
+    done = CliRunner().invoke(app, ["evaluate", str(loans.model_description_file(0)), "--device", "cpu"])
     assert done.exit_code == 0, done.stderr
     lines = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
     assert lines["val/group_0_1_accuracy"].endswith("class 'no', bias class 'm'")
     assert lines["val/group_1_0_accuracy"].endswith("class 'yes', bias class 'f'")
     assert "class" not in lines["val/accuracy"]
-    done = CliRunner().invoke(app, ["evaluate", str(loans.description_file(0)), "--device", "cpu", "--json"])
+    done = CliRunner().invoke(app, ["evaluate", str(loans.model_description_file(0)), "--device", "cpu", "--json"])
     assert json.loads(done.stdout)["groups"]["val/group_0_1_accuracy"] == "class 'no', bias class 'm'"
 
 
 def test_rows_of_a_bias_class_that_the_model_does_not_know_are_measured_by_class_alone(
     loans: StudyFolder, here: Path
 ) -> None:
-    place, home = loans.description_file(0), Home(here / "home")
+    place, home = loans.model_description_file(0), Home(here / "home")
     known = evaluate_model(home, place, "all", assignments=later(loans, {}), device="cpu")
     some = evaluate_model(home, place, "all", assignments=later(loans, {"m": "x"}), device="cpu")
     assert (known.unknown_bias_classes, some.unknown_bias_classes) == ([], ["x"])
@@ -423,7 +423,7 @@ def test_a_model_whose_method_needs_the_bias_is_measured_on_rows_without_it(here
     rows = pd.read_csv(people(here / "people.csv"))
     Path("people.yaml").write_text(TABLE.replace("PATH", str(here / "people.csv")))
     spec = load_study("people.yaml", ["data.bias=sex", f"method={{name: {method}}}"])
-    model = train_study(Home(here / "home"), final_training_spec(spec, [3], "needing")).description_file(0)
+    model = train_study(Home(here / "home"), final_training_spec(spec, [3], "needing")).model_description_file(0)
     rows.iloc[::-1].to_csv("turned.csv", index=False)
     home, path = Home(here / "home"), f"data.path={Path('turned.csv').absolute()}"
     known = evaluate_model(home, model, "all", assignments=[path], device="cpu").metrics
@@ -438,7 +438,7 @@ def test_other_rows_come_into_the_groups_of_numbers_that_the_model_has(here: Pat
     rows.assign(age=20 + np.arange(len(rows)) * 7 % 40).to_csv(here / "people.csv", index=False)
     Path("people.yaml").write_text(TABLE.replace("PATH", str(here / "people.csv")))
     spec = load_study("people.yaml", ["data.bias=age", "data.bias_bins=quartiles"])
-    model = train_study(Home(here / "home"), final_training_spec(spec, [3], "binned")).description_file(0)
+    model = train_study(Home(here / "home"), final_training_spec(spec, [3], "binned")).model_description_file(0)
     facts = ModelDescription.read_file(model).facts
     assert facts.bias_names == ("under 29.75", "29.75 to under 39.5", "39.5 to under 49.25", "49.25 and over")
     low = pd.read_csv(here / "people.csv").query("age < 29")
@@ -454,20 +454,20 @@ def test_other_rows_come_into_the_groups_of_numbers_that_the_model_has(here: Pat
 
 def test_texts_with_a_decimal_comma_are_numbers_where_training_said_so(loans: StudyFolder) -> None:
     """pandas leaves a column as text for the sake of one cell that is no number."""
-    classifier = TrainedClassifier.load_from_description(loans.description_file(0), "cpu")
+    classifier = TrainedClassifier.load_from_description(loans.model_description_file(0), "cpu")
     section = {**classifier.description.config["data"], "decimal": ",", "missing_marks": ["-"]}
     told = replace(classifier.description, config={**classifier.description.config, "data": section})
     sound = pd.DataFrame({"income": [1200.5, None], "job": "cook", "owner": "true"})
     texts = pd.DataFrame({"income": ["1200,5", " - ", "much"], "job": "cook", "owner": "true"})
     plain = predict_rows(classifier, sound, "rows")
-    found = predict_rows(TrainedClassifier(told, loans.description_file(0).parent, "cpu"), texts, "rows")
+    found = predict_rows(TrainedClassifier(told, loans.model_description_file(0).parent, "cpu"), texts, "rows")
     assert found.probabilities.tolist() == plain.probabilities.tolist()
     assert list(found.unreadable) == [3]
 
 
 def test_rows_that_pandas_labels_alike_are_classified_each(loans: StudyFolder) -> None:
     """Those of two frames that were joined, of which one had texts."""
-    classifier = TrainedClassifier.load_from_description(loans.description_file(0), "cpu")
+    classifier = TrainedClassifier.load_from_description(loans.model_description_file(0), "cpu")
     incomes = ["1200.5", "900", 900.0, 1200.5]
     joined = pd.DataFrame({"income": incomes, "job": "cook", "owner": "true"}, index=[0, 0, 1, 1])
     one, two, three, four = predict_rows(classifier, joined, "rows").probabilities.tolist()

@@ -34,7 +34,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def predict(folder: StudyFolder, *arguments: str) -> Result:
-    return CliRunner().invoke(app, ["predict", str(folder.description_file(0)), "--device", "cpu", *arguments])
+    return CliRunner().invoke(app, ["predict", str(folder.model_description_file(0)), "--device", "cpu", *arguments])
 
 
 def rows(text: str) -> list[dict[str, str]]:
@@ -152,7 +152,7 @@ def test_the_worst_group_is_one_line_and_the_card_says_which_are_too_small_to_te
     """98 groups of 1 to 4 digits: what one of them says is luck."""
     picture(here / "0.png")
     said = "none of the 98 groups has 10 samples or more, too few to judge one by one"
-    assert said in folder.card_file.read_text()
+    assert said in folder.model_card_file.read_text()
     (line,) = predict(folder, "0.png").stderr.splitlines()
     assert said in line
     assert len(line) < 220
@@ -166,7 +166,7 @@ def test_a_folder_in_any_state_is_answered(folder: StudyFolder, here: Path) -> N
         names = [picture(images / f"{number}.png", number).name for number in range(6)]
         for _ in range(random.choice([1, 2, 5])):
             mutate_folder(random, images, names)
-        done = answer("predict", str(folder.description_file(0)), str(images), "--device", "cpu", "--json")
+        done = answer("predict", str(folder.model_description_file(0)), str(images), "--device", "cpu", "--json")
         told = f"seed {seed}: {done}"
         assert done.status in (0, 1, 2), told
         assert "Traceback" not in done.err, told

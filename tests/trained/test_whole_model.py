@@ -48,7 +48,7 @@ def again(folder: StudyFolder) -> str:
     spec = folder.load_spec()
     dataset = {data.section_key(spec.trial_data_sections[0]): data.load(spec.trial_data_sections[0])}
     write_descriptions_and_card(folder, Results(spec, StudyRecord.load_without_closing(folder.ledger_file)), dataset)
-    return folder.card_file.read_text()
+    return folder.model_card_file.read_text()
 
 
 def test_with_the_weights_inside_it_needs_none_of_the_machine_and_says_the_same(
@@ -57,8 +57,8 @@ def test_with_the_weights_inside_it_needs_none_of_the_machine_and_says_the_same(
     monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
     home = Home(tmp_path / "home")
     folder = trained(home)
-    file = folder.description_file(0)
-    assert "Their file is needed wherever the model is used" in folder.card_file.read_text()
+    file = folder.model_description_file(0)
+    assert "Their file is needed wherever the model is used" in folder.model_card_file.read_text()
     test = data.load(folder.load_spec().trial_data_sections[0]).splits["test"]
     expected = TrainedClassifier.load_from_description(file, "cpu").predict_probabilities(test.inputs)
     monkeypatch.setenv("STUDY_DATA", str(tmp_path / "empty"))
@@ -97,11 +97,13 @@ def test_weights_of_ones_own_with_the_name_of_a_model_are_kept_beside_it(
     folder = trained(Home(tmp_path / "home"), f"model.weights={own}")
     copy_frozen_weights(folder, folder.load_spec())
     pictures = data.load(folder.load_spec().trial_data_sections[0]).splits["test"].inputs[:5]
-    expected = TrainedClassifier.load_from_description(folder.description_file(0), "cpu").predict_probabilities(
+    expected = TrainedClassifier.load_from_description(folder.model_description_file(0), "cpu").predict_probabilities(
         pictures
     )
     own.unlink()
-    found = TrainedClassifier.load_from_description(folder.description_file(0), "cpu").predict_probabilities(pictures)
+    found = TrainedClassifier.load_from_description(folder.model_description_file(0), "cpu").predict_probabilities(
+        pictures
+    )
     np.testing.assert_array_equal(found, expected)
     with pytest.raises(UserError, match=r"trial-00000\.safetensors"):
         initial_weights.find_weights_file(
@@ -115,7 +117,7 @@ def test_the_card_says_how_large_and_how_fast_it_is(folder: StudyFolder) -> None
         held = sum(int(np.prod(file.get_slice(name).get_shape())) for name in file.keys())  # noqa: SIM118
     (said,) = re.findall(
         r"Trained: ([\d,]+) parameters, ([\d.]+) MB on disk\. A picture of 8 x 8 pixels takes ([\d.e-]+) ms of one",
-        folder.card_file.read_text(),
+        folder.model_card_file.read_text(),
     )
     assert 0.9 * held < int(said[0].replace(",", "")) <= held  # without buffers
     assert float(said[1]) == pytest.approx(weights.stat().st_size / 1e6, rel=0.01)

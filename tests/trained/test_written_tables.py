@@ -91,7 +91,7 @@ def test_a_model_takes_rows_saved_in_any_way(here: Path) -> None:
     drafted("german.csv")
     model = train_study(
         Home(here / "home"), final_training_spec(load_study("mine.yaml"), [3], "final")
-    ).description_file(0)
+    ).model_description_file(0)
     expected: str | None = None
     for path, save in WAYS.items():
         save(people().drop(columns=["paid"]).iloc[:30], f"new-{path}")
@@ -126,7 +126,7 @@ def test_what_the_study_says_of_its_table_holds_for_new_rows_too(here: Path) -> 
     )
     model = train_study(
         Home(here / "home"), final_training_spec(load_study("mine.yaml"), [3], "final")
-    ).description_file(0)
+    ).model_description_file(0)
     rows.iloc[:1].to_csv("new.csv", index=False)
     whole, alone = (
         CliRunner().invoke(app, ["predict", str(model), path, "--device", "cpu"]).stdout.splitlines()

@@ -8,7 +8,7 @@ from told_studies import LIMITED, ODDS, WHOLE, broken_anew, kept_in_search_alone
 
 from study.analysis.statistics.next_step import next_steps
 from study.analysis.statistics.unkept_constraints import NoConfigurationKeepsConstraints
-from study.driver.session import RunEnd, closing_lines
+from study.driver.session import RunEnd, run_end_lines
 from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.ranking import Results
@@ -54,7 +54,7 @@ def test_the_end_of_a_run_proposes_to_loosen_the_limit_and_not_to_train(
     folder = Home(tmp_path).create_study(TWO)
     write_ledger(folder.ledger_file, *PAIRS)
     append_event(folder.ledger_file, "closed", state="complete")
-    lines = closing_lines(RunEnd(folder, TWO, StudyRecord.load(folder.ledger_file), None))
+    lines = run_end_lines(RunEnd(folder, TWO, StudyRecord.load(folder.ledger_file), None))
     assert next(line for line in lines if line.startswith("result ")).startswith("result    No configuration keeps")
     assert "Loosen the limits (search.constraints)" in " ".join(" ".join(lines).split())
     assert not [line for line in lines if "study train" in line]
