@@ -57,7 +57,8 @@ def test_a_node_that_does_not_come_up_is_one_message_and_nothing_is_left(command
     after = f"nothing of the cluster is left but logs in {log.parent}"
     assert done.stderr == f"error: node-1 does not come up. The end of {log}:{last}\n{after}\n"
     assert done.returncode == 1
-    lines = [line.split("  ", 1)[1] for line in done.stdout.splitlines()]
+    told = [line.split("  ", 1)[1] for line in done.stdout.splitlines()]
+    lines = [line for line in told if not line.startswith("still waiting for ")]  # on a busy machine
     assert lines[0] == "starting mlflow, head"
     assert sorted(lines[1:3]) == ["head runs", "mlflow runs"]
     why = f"node-1 has ended by itself: this machine has no room for node-1 (log: {log})"
