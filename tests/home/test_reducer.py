@@ -109,7 +109,8 @@ def test_mlflow_has_what_the_driver_has_however_it_was_brought(place: Path, seed
     assert pieces.runs == whole.runs
     for trial in driver.trials.values():
         if str(trial.number) not in whole.runs:
-            assert trial.started_at is None and trial.state in ("waiting", "interrupted")
+            assert trial.started_at is None
+            assert trial.state in ("waiting", "interrupted")
             continue
         run, reported = whole.runs[str(trial.number)], [one["val/accuracy"] for one in trial.reports]
         if trial.state in ENDED_STATES or trial.state == "interrupted":
