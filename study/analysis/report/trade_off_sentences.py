@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
 
 from study.analysis.statistics import formatting
+from study.analysis.statistics.debiasing_metrics import sampling_standard_error
 from study.ranking import FittedReference, Results, SeedStatistics
 from study.ranking.arms import Arm, arm_of_candidate
 from study.ranking.difference import Difference
@@ -76,24 +78,37 @@ def constraints_broken_on_fresh_seeds(results: Results) -> Iterator[ConstraintBr
 
 
 SAMPLES_TEXT_BY_ACCURACY = {
-    "shrunk_unbiased_accuracy": "with each group weighing alike",
+    "shrunk_unbiased_accuracy": "with each group weighing alike (small ones shrunk to their class's mean)",
+    "unbiased_accuracy": "with each group weighing alike",
     "aligned_accuracy": "on samples that agree with the bias",
     "conflicting_accuracy": "on samples that conflict with the bias",
     "accuracy": "overall",
 }
-"""Accuracies whose changes belong together, and the samples that each is of; the first where the next two are not."""
+"""Accuracies whose changes belong together, and the samples that each is of.
+
+The first two where the next two are not; the second, which small groups make uncertain, where it says otherwise.
+"""
+
+SPLIT_ERRORS_OF_CHANGE = 1.96
+"""Standard errors of a value, as its split is a sample, within which a change of it is not called a rise or a fall."""
 
 MIN_LOSS_TO_NAME_ALTERNATIVE = 0.05
 """Loss of accuracy above which a configuration that loses less is named."""
 
 
 class AccuracyTradeOff(Statement):
-    """How accuracies on a split changed from the baseline to the best: the difference by metric."""
+    """How accuracies on a split changed from the baseline to the best.
+
+    Attributes:
+        changes: the difference by metric, over seeds or over the samples of all folds.
+        split_errors: standard error of the best's value by metric, as its split is a sample, where it is known.
+    """
 
     split: str
     baseline: Arm
     best: Arm
     changes: Mapping[str, Difference]
+    split_errors: Mapping[str, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
         changes = "; it ".join(self._change_text(name, change) for name, change in self.changes.items())
@@ -107,7 +122,13 @@ class AccuracyTradeOff(Statement):
         if change.is_clear is None and not change.value:
             return f"is {after} for both {where}"
         verb = "shows no clear change" if change.is_clear is False else "rose" if change.value > 0 else "fell"
-        told = formatting.difference_with_interval(name, change)
+        told, error = formatting.difference_with_interval(name, change), self.split_errors.get(name)
+        if error and change.is_clear and abs(change.value) < SPLIT_ERRORS_OF_CHANGE * error:
+            verb, told = (
+                "shows no clear change",
+                formatting.difference_with_interval(name, change, "95% interval over seeds "),
+            )
+            told += f", while the split's error is {formatting.format_difference(name, error, signed=False)}"
         if change.is_clear is None and change.is_over_samples:
             told += ", whose error on other samples is not known"
         elif change.is_clear is None:
@@ -122,7 +143,7 @@ class SmallerAccuracyLoss(Statement):
     Attributes:
         where: it was measured: in the search, on fresh seeds or on all folds.
         value: of the study's metric there.
-        accuracy: on validation there.
+        accuracy, best_accuracy: on validation there, its own and that of the best.
         least: smallest accuracy that was asked for.
     """
 
@@ -132,6 +153,7 @@ class SmallerAccuracyLoss(Statement):
     metric: str
     value: float
     accuracy: float
+    best_accuracy: float | None
     least: float
 
     @property
@@ -139,10 +161,12 @@ class SmallerAccuracyLoss(Statement):
         return study_command("export", self.study, "--trial", self.trial)
 
     def __str__(self) -> str:
+        best = self.best_accuracy
+        against = "" if best is None else f" against {formatting.format_metric_value('val/accuracy', best)} of the best"
         return (
             f"Trial {self.trial} loses less accuracy: {self.where} it had {self.metric} "
             f"{formatting.format_metric_value(self.metric, self.value)} and val/accuracy "
-            f"{formatting.format_metric_value('val/accuracy', self.accuracy)}. To export it: {self.command}"
+            f"{formatting.format_metric_value('val/accuracy', self.accuracy)}{against}. To export it: {self.command}"
         )
 
 
@@ -198,11 +222,19 @@ def trade_off_statements(results: Results) -> Iterator[AccuracyTradeOff | Refere
     told = {name.split("/")[1] for name in results.spec.objective.metrics}
     names = [f"{split}/{name}" for name in SAMPLES_TEXT_BY_ACCURACY if name not in told]
     changes = {name: change for name in names if (change := best.difference_to(baseline, name))}
+    shrunk, plain = f"{split}/shrunk_unbiased_accuracy", f"{split}/unbiased_accuracy"
     if f"{split}/conflicting_accuracy" in changes or "conflicting_accuracy" in told:
-        changes.pop(f"{split}/shrunk_unbiased_accuracy", None)
+        changes.pop(shrunk, None)
+    if shrunk not in changes or plain not in changes or changes[shrunk].value * changes[plain].value >= 0:
+        changes.pop(plain, None)
     if not any(change.value for change in changes.values()):
         return
-    yield AccuracyTradeOff(split, baseline, best, changes)
+    errors = {
+        name: error
+        for name, change in changes.items()
+        if not change.is_over_samples and (error := sampling_standard_error(results.record, best, name))
+    }
+    yield AccuracyTradeOff(split, baseline, best, changes, errors)
     yield from _more_accurate_reference_statements(results, best, list(changes))
     lost = best.difference_to(baseline, "val/accuracy")
     costs_much = lost is not None and lost.is_clear and lost.value < -MIN_LOSS_TO_NAME_ALTERNATIVE
@@ -230,5 +262,7 @@ def smaller_accuracy_loss_statements(results: Results, baseline: Arm, best: Arm)
         value, accuracy = (arm.metric_statistics(name) for name in (spec.metric, "val/accuracy"))
         if value and accuracy and accuracy.mean >= least and spec.is_better(value.mean, own.mean):
             where = f"on {formatting.fresh_seeds_text(spec)}" if is_confirmed else "in the search"
-            yield SmallerAccuracyLoss(spec.name, arm.trial_number, where, spec.metric, value.mean, accuracy.mean, least)
+            of_best = best.metric_statistics("val/accuracy")
+            accuracies = accuracy.mean, of_best.mean if of_best else None
+            yield SmallerAccuracyLoss(spec.name, arm.trial_number, where, spec.metric, value.mean, *accuracies, least)
             return

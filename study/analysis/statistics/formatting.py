@@ -256,9 +256,11 @@ def search_value_basis_text(spec: StudySpec) -> str:
 
 
 METRICS_IN_WORDS = {
-    **dict.fromkeys(("unbiased_accuracy", "shrunk_unbiased_accuracy"), "accuracy with each group weighing alike"),
+    "unbiased_accuracy": "accuracy with each group weighing alike",
+    "shrunk_unbiased_accuracy": "accuracy with each group weighing alike (small ones shrunk)",
     "inferred_unbiased_accuracy": "accuracy with each inferred group weighing alike",
-    **dict.fromkeys(("unbiased_log_loss", "shrunk_unbiased_log_loss"), "log loss with each group weighing alike"),
+    "unbiased_log_loss": "log loss with each group weighing alike",
+    "shrunk_unbiased_log_loss": "log loss with each group weighing alike (small ones shrunk)",
     "inferred_unbiased_log_loss": "log loss with each inferred group weighing alike",
     "balanced_log_loss": "log loss with each class weighing alike",
     "auc": "area under the ROC curve",

@@ -425,6 +425,18 @@ def test_a_change_without_an_interval_is_told_with_its_direction_and_why() -> No
         assert told.endswith(f": -16.1 points, without an interval: {why}.")
 
 
+@pytest.mark.parametrize(("error", "is_change"), [(0.02, True), (0.054, False)])
+def test_a_change_within_the_splits_error_is_no_fall(error: float, is_change: bool) -> None:
+    """The same samples judged on other seeds say nothing of other samples."""
+    before, best = Results(AGAINST, traded()).baseline_and_best_arms
+    assert before is not None
+    assert best is not None
+    change = Difference(-0.1, (-0.112, -0.088), True, 1, 0.004, 4)
+    told = str(AccuracyTradeOff("test", before, best, {"test/accuracy": change}, {"test/accuracy": error}))
+    assert ("fell overall" in told) == is_change
+    assert ("the split's error is 5.4 points" in told) != is_change
+
+
 def test_the_result_is_not_offered_as_the_milder_one_for_its_luck_in_the_search() -> None:
     assert only(SmallerAccuracyLoss, Results(AGAINST, traded(searched=0.91))).trial == 2
 
