@@ -205,6 +205,12 @@ class Results:
         return next((one for one in self.references if one.score and not one.kind.predicts_by_group), None)
 
     @property
+    def are_references_comparable(self) -> bool:
+        """Whether configurations are judged on the samples of references: not while a search has run on some folds."""
+        is_on_all_samples = self.spec.folds is None or self.spec.search.folds == "each" or self.is_confirmed
+        return is_on_all_samples or self.record.state == "complete"
+
+    @property
     def reference_as_result(self) -> FittedReference | None:
         """The reference that is the study's result, as no configuration is better by more than the margin.
 
@@ -222,7 +228,8 @@ class Results:
         """
         won, reference = self.best, self.reference_as_result
         score = won and (won.confirmed_score if self.is_confirmed else won.score)
-        keeping = [(one, own) for one in self.references if (own := one.score) and not own.total_violation]
+        references = self.references if self.are_references_comparable else []
+        keeping = [(one, own) for one in references if (own := one.score) and not own.total_violation]
         found = [one for one, own in keeping if score and own.constrained_dominates(score)]
         return [*([reference] if reference else []), *(one for one in found if one != reference)]
 
@@ -333,7 +340,7 @@ class Results:
         With several metrics, only a reference that is better in every one than what is chosen of the front. None
         without such a reference, or where it breaks the limits: that it does so by less says nothing for it.
         """
-        reference = self.best_reference
+        reference = self.best_reference if self.are_references_comparable else None
         if reference is None or reference.score is None or reference.score.total_violation:
             return None
         if not self.spec.objective.has_several_metrics:

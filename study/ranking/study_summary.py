@@ -361,7 +361,8 @@ def summary_lines(summary: StudySummary) -> list[str]:
     for why in dict.fromkeys(summary.untested.values()):
         numbers = [str(number) for number, other in summary.untested.items() if other == why]
         texts.append(f"test split not read for trial{'s' * (len(numbers) > 1)} {list_few_names(numbers, 4)}: {why}")
-    if summary.found.searched and summary.found.baseline and leads.trial == summary.found.baseline.trial:
+    is_baseline = summary.found.baseline and leads.trial == summary.found.baseline.trial
+    if summary.state == "complete" and summary.found.searched and is_baseline:
         where = f"In {summary.metrics[0]} the" if len(summary.front or ()) > 1 else "The"
         texts.append(f"{where} search gained nothing over the baseline.")
     return texts

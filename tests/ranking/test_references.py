@@ -386,6 +386,18 @@ def test_one_that_failed_is_told_and_changes_nothing() -> None:
     assert "  logistic_regression could not be fitted: no memory" in lines
 
 
+def test_a_search_on_one_fold_is_not_compared_while_it_goes_on() -> None:
+    """A reference has predicted the samples of all folds."""
+    spec = referenced_spec("data.val=biased", "data.folds=5", "search.confirm={top: 1, folds: all}")
+    found = record(Told("baseline", [0.5], fold=0), Told("search", [0.6], params=PARAMS, fold=0))
+    found.apply(ReferenceFitted("logistic_regression", {"val/accuracy": 0.9, ERROR: 0.02}, 1.0, time=90.0))
+    results = Results(spec, found)
+    assert results.best_reference
+    assert (results.reference_as_result, results.references_above_best, results.reference_standing) == (None, [], None)
+    assert not said(ReferenceIsResult, results)
+    assert not said(ResultBesideReference, results)
+
+
 def test_of_fresh_seeds_the_means_are_compared() -> None:
     """The search's own value was lucky: on fresh seeds the reference is better."""
     spec = referenced_spec("search.confirm={top: 1, seeds: 2}")

@@ -233,7 +233,7 @@ class ResultBesideReference(Statement):
 def reference_statements(results: Results) -> Iterator[Statement]:
     """Yield how what the search found stands beside what needs none; nothing without references or configurations."""
     won, spec = results.best, results.spec
-    if won is None or spec.varied_data_keys:
+    if won is None or spec.varied_data_keys or not results.are_references_comparable:
         return
     arm = arm_of_candidate(spec, won)
     before = results.baseline_and_best_arms[0]

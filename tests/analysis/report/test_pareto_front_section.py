@@ -137,6 +137,7 @@ def test_a_baseline_that_is_chosen_of_the_front_is_told_before_what_the_search_g
     baseline: tuple[float, float], is_chosen: bool, tmp_path: Path
 ) -> None:
     _, spec, record = studied(tmp_path, [baseline, *FRESH[1:]])
+    record.state = "complete"
     results = Results(spec, record)
     order = [
         type(one)
