@@ -201,7 +201,7 @@ def inherited_tags(spec: StudySpec, record: StudyRecord, trial: TrialRecord | No
 RUN_STATUS_BY_OUTCOME = {"complete": "FINISHED", "pruned": "KILLED", "failed": "FAILED", "interrupted": "KILLED"}
 
 BEST_RUN_PREFIX = "★ "
-"""Prefix of the names of the best configuration's runs."""
+"""Prefix of the names of the runs of what is best: its trials, its row of results, or a reference."""
 
 TAGS_REMOVED_ON_RERUN = ("pruned_by", "interrupted", "failure", "failure_kind", "test_failure")
 """Tags that are removed when a trial runs again."""
@@ -609,7 +609,8 @@ class EventTranslator:
             return f"{self._spec.name}, ensemble"
         if who == "baseline":
             return who
-        return f"{who}: {'the baseline' if baseline and arm.trial == baseline.trial else f'trial {arm.trial}'}"
+        star = BEST_RUN_PREFIX if who == "best" else ""
+        return f"{star}{who}: {'the baseline' if baseline and arm.trial == baseline.trial else f'trial {arm.trial}'}"
 
     def _mark_best_reference(self, best: str | None) -> None:
         """Tag the run of the reference that is the study's result, and put the star before its name."""

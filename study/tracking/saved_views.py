@@ -168,20 +168,14 @@ def _views(spec: StudySpec) -> dict[str, _View]:
 def _result_columns(spec: StudySpec) -> list[str]:
     """Return the study's metrics and the accuracy beside a log loss on both splits, then accuracy on test.
 
-    More would push these out of sight. A final training of a study with folds has no value on val, and would be below
-    all that has: there the test split comes first.
+    More would push these out of sight. Validation comes first, as nothing may be chosen by test; what nothing
+    validates, as a final training of a study with folds, is below all that has a value there.
     """
     names = [name.split("/")[1] for name in view_metrics(spec)]
     n_needed = len(spec.objective.needed_metrics)
     own, beside = names[:n_needed], names[n_needed:]
-    has_finals_without_val = (
-        spec.folds is not None and spec.training_function is None and spec.base["data"].get("test_share", 1)
-    )
-    if has_finals_without_val:
-        columns = [f"{split}/{name}" for split in ("test", "val") for name in names]
-    else:
-        columns = [f"{split}/{name}" for name in own for split in ("val", "test")]
-        columns += [f"{split}/{name}" for name in beside for split in ("test", "val")]
+    columns = [f"{split}/{name}" for name in own for split in ("val", "test")]
+    columns += [f"{split}/{name}" for name in beside for split in ("test", "val")]
     return list(dict.fromkeys([*columns, *([] if spec.training_function else ["test/accuracy"])]))
 
 

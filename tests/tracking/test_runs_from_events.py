@@ -226,7 +226,7 @@ def test_best_and_baseline_are_a_row_each_with_the_metrics_of_a_trial() -> None:
     by_key = brought(spec, *trials)
     expected = {"val/log_loss": 0.3, "val/accuracy": 0.9}
     best, baseline = by_key["result best 1"], by_key["result baseline 0"]
-    assert (best.name, values_of(best)) == ("best: trial 1", expected | {"val/auc": 0.9})
+    assert (best.name, values_of(best)) == ("★ best: trial 1", expected | {"val/auc": 0.9})
     assert (baseline.name, values_of(baseline)) == (
         "baseline",
         {"val/log_loss": 0.7, "val/accuracy": 0.4, "val/auc": 0.4},
@@ -276,7 +276,7 @@ def test_each_of_the_front_is_a_row() -> None:
     by_key = brought(quickstart(metrics, "search.early_stopping={name: none}", "search.confirm={top: 0}"), *trials)
     rows = {run.name: values_of(run) for key, run in by_key.items() if key.startswith("result ")}
     assert rows == {
-        "best: trial 0": {"val/accuracy": 0.9, "val/equalized_odds": 0.5},
+        "★ best: trial 0": {"val/accuracy": 0.9, "val/equalized_odds": 0.5},
         "front: trial 1": {"val/accuracy": 0.8, "val/equalized_odds": 0.1},
     }
 

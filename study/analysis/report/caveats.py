@@ -138,7 +138,7 @@ def _missing_interval_statements(results: Results, arm: Arm) -> Iterator[NoInter
 
 UNKNOWN_ALIGNMENT_TEXT = (
     "No sample counts as agreeing or conflicting with the bias: the training samples do not show a bias class of its "
-    "own for each class. data.aligned can name them."
+    "own for each class. data.aligned can name a class for each bias class: all its others then count as conflicting."
 )
 
 
