@@ -244,10 +244,13 @@ class StudyProgress:
 
     def _is_fresh_seed_count_known(self) -> bool:
         """Return whether it is known how many trials run on fresh seeds: at the latest, once the search is over."""
+        is_final = self._spec.final_seeds is not None
+        return is_final or not self._fresh_seeds_depend_on_results() or self._is_search_over()
+
+    def _is_search_over(self) -> bool:
         searched = self._search_trials()
-        is_over = len(searched) >= self._n_planned_search_trials()
-        are_ended = is_over and all(trial.state in ENDED_STATES for trial in searched)
-        return are_ended or self._spec.final_seeds is not None or not self._fresh_seeds_depend_on_results()
+        are_all_there = len(searched) >= self._n_planned_search_trials()
+        return are_all_there and all(trial.state in ENDED_STATES for trial in searched)
 
     def _fresh_seeds_depend_on_results(self) -> bool:
         """Return whether the result of the search decides how many trials run on fresh seeds."""
@@ -266,7 +269,7 @@ class StudyProgress:
         """
         spec, results = self._spec, self._results()
         plan = results.confirmation.settings
-        if self._fresh_seeds_depend_on_results() and self._is_fresh_seed_count_known():
+        if self._is_search_over():  # what was pruned cannot run again
             return self._n_trials_on_fresh_seeds()
         if spec.objective.has_several_metrics and plan.top:  # what is on the front so far; it may grow
             configurations = min(configurations, max(plan.top + 1, len(results.confirmation.trials_to_confirm())))

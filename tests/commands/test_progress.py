@@ -47,6 +47,15 @@ def test_the_picks_of_other_rules_are_at_most_so_many_until_the_search_is_over()
     assert StudyProgress(RULES, alike).trial_counts()["waiting"] == 4
 
 
+def test_what_was_pruned_is_not_waited_for_once_the_search_is_over() -> None:
+    """Of four configurations one is complete besides the baseline, and two were to run again."""
+    spec = quickstart("search.trials=4", "search.confirm={top: 2, seeds: 2}", "search.early_stopping={}")
+    trials = [Told("baseline", [0.1]), Told("search", [0.3]), *(Told("search", [0.2], "pruned") for _ in range(2))]
+    again = [Told("confirm", [0.5], repeats=of, seed=seed) for of in (0, 1) for seed in (1, 2)]
+    assert StudyProgress(spec, record(*trials)).trial_counts()["waiting"] == 4
+    assert StudyProgress(spec, record(*trials, *again)).trial_counts()["waiting"] == 0
+
+
 def test_a_number_that_may_become_smaller_is_said_to_be_the_most() -> None:
     other = {"val/balanced_accuracy": 0.1}
     trials = [Told("baseline", [0.1], further=other), *(Told("search", [0.2], "pruned") for _ in range(2))]
