@@ -77,7 +77,7 @@ def plot_trade_off(results: Results) -> Figure | None:
         assert x
         assert y
         panel, points_of_panel = named[0]
-        panel.scatter([x.mean], [y.mean], label=marked.name_in_sentence, **REFERENCE_MARK, zorder=3)
+        panel.scatter([x.mean], [y.mean], label=f"reference: {marked.name_in_sentence}", **REFERENCE_MARK, zorder=3)
         points_of_panel.append((x.mean, y.mean, "reference"))
     add_figure_legend(figure, *drawn)
     label_points(figure, named)

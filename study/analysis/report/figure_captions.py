@@ -72,10 +72,12 @@ def _trade_off_caption_words(results: Results) -> dict[str, str]:
     reference = None if reference_in_trade_off(results) else results.reference_as_result
     where = formatting.fresh_seeds_text(results.spec)
     aside = ", the baseline left aside" if results.baseline else ""
+    read = " and whose test split was read" * (len(fresh) < len(results.fresh_seed_arms))
     return {
         "left": "First panel: each" if searched and fresh else "Each",
         "joined": f"; the front joins those that no other beats in both{aside}" * is_trade_off_front_drawn(results),
-        "fresh": f" Second: those that ran on {where}, mean ± sample standard deviation over these." * bool(fresh),
+        "fresh": f" Second: those that ran on {where}{read}, mean ± sample standard deviation over these."
+        * bool(fresh),
         "undrawn": f" The result, {reference.name_in_sentence}, needs no search and is not among them."
         if reference
         else "",
