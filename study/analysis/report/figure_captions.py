@@ -72,7 +72,8 @@ def _trade_off_caption_words(results: Results) -> dict[str, str]:
     reference = None if reference_in_trade_off(results) else results.reference_as_result
     where = formatting.fresh_seeds_text(results.spec)
     aside = ", the baseline left aside" if results.baseline else ""
-    read = " and whose test split was read" * (len(fresh) < len(results.fresh_seed_arms))
+    are_read = {any(trial.test_metrics for trial in arm.trials) for arm in results.fresh_seed_arms}
+    read = " and whose test split was read" * (len(are_read) > 1)  # the panel is of test where one was read
     return {
         "left": "First panel: each" if searched and fresh else "Each",
         "joined": f"; the front joins those that no other beats in both{aside}" * is_trade_off_front_drawn(results),

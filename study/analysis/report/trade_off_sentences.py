@@ -121,13 +121,12 @@ class AccuracyTradeOff(Statement):
             return f"stayed at {after} on {formatting.every_seed_or_draw_text(change)} {where}"
         if change.is_clear is None and not change.value:
             return f"is {after} for both {where}"
-        verb = "shows no clear change" if change.is_clear is False else "rose" if change.value > 0 else "fell"
-        told, error = formatting.difference_with_interval(name, change), self.split_errors.get(name)
-        if error and change.is_clear and abs(change.value) < SPLIT_ERRORS_OF_CHANGE * error:
-            verb, told = (
-                "shows no clear change",
-                formatting.difference_with_interval(name, change, "95% interval over seeds "),
-            )
+        error = self.split_errors.get(name, 0.0)
+        is_within_error = change.is_clear is not False and abs(change.value) < SPLIT_ERRORS_OF_CHANGE * error
+        is_unclear = is_within_error or change.is_clear is False
+        verb = "shows no clear change" if is_unclear else "rose" if change.value > 0 else "fell"
+        told = formatting.difference_with_interval(name, change, "95% interval" + " over seeds" * is_within_error + " ")
+        if is_within_error:
             told += f", while the split's error is {formatting.format_difference(name, error, signed=False)}"
         if change.is_clear is None and change.is_over_samples:
             told += ", whose error on other samples is not known"
@@ -143,7 +142,9 @@ class SmallerAccuracyLoss(Statement):
     Attributes:
         where: it was measured: in the search, on fresh seeds or on all folds.
         value: of the study's metric there.
-        accuracy, best_accuracy: on validation there, its own and that of the best.
+        accuracy: on validation there.
+        best_accuracy: that of the best; None: not known.
+        best_where: on what that was measured; empty: where its own was.
         least: smallest accuracy that was asked for.
     """
 
@@ -154,6 +155,7 @@ class SmallerAccuracyLoss(Statement):
     value: float
     accuracy: float
     best_accuracy: float | None
+    best_where: str
     least: float
 
     @property
@@ -161,8 +163,12 @@ class SmallerAccuracyLoss(Statement):
         return study_command("export", self.study, "--trial", self.trial)
 
     def __str__(self) -> str:
-        best = self.best_accuracy
-        against = "" if best is None else f" against {formatting.format_metric_value('val/accuracy', best)} of the best"
+        best, where = self.best_accuracy, f" {self.best_where}" if self.best_where else ""
+        against = (
+            f" against {formatting.format_metric_value('val/accuracy', best)} of the best{where}"
+            if best is not None
+            else ""
+        )
         return (
             f"Trial {self.trial} loses less accuracy: {self.where} it had {self.metric} "
             f"{formatting.format_metric_value(self.metric, self.value)} and val/accuracy "
@@ -261,8 +267,17 @@ def smaller_accuracy_loss_statements(results: Results, baseline: Arm, best: Arm)
             continue
         value, accuracy = (arm.metric_statistics(name) for name in (spec.metric, "val/accuracy"))
         if value and accuracy and accuracy.mean >= least and spec.is_better(value.mean, own.mean):
-            where = f"on {formatting.fresh_seeds_text(spec)}" if is_confirmed else "in the search"
-            of_best = best.metric_statistics("val/accuracy")
-            accuracies = accuracy.mean, of_best.mean if of_best else None
-            yield SmallerAccuracyLoss(spec.name, arm.trial_number, where, spec.metric, value.mean, *accuracies, least)
+            again, of_best = f"on {formatting.fresh_seeds_text(spec)}", best.metric_statistics("val/accuracy")
+            is_elsewhere = not is_confirmed and best.metric_seeds("val/accuracy") != arm.metric_seeds("val/accuracy")
+            yield SmallerAccuracyLoss(
+                spec.name,
+                arm.trial_number,
+                again if is_confirmed else "in the search",
+                spec.metric,
+                value.mean,
+                accuracy.mean,
+                of_best.mean if of_best else None,
+                again if is_elsewhere and not best.is_reference else "",
+                least,
+            )
             return

@@ -345,6 +345,7 @@ def test_the_trade_off_says_what_rose_what_fell_and_which_configuration_is_milde
     assert (overall.value, overall.is_clear, overall.has_zero_width) == (pytest.approx(-0.29), True, False)
     milder = only(SmallerAccuracyLoss, results)
     assert (milder.trial, milder.value, milder.accuracy, milder.least) == (2, 0.45, 0.90, 0.87)
+    assert (milder.where, milder.best_accuracy, milder.best_where) == ("in the search", 0.63, "on fresh seeds")
 
 
 def test_the_trade_off_says_what_rose_with_each_group_alike_and_what_has_more_without_a_search() -> None:
@@ -410,6 +411,7 @@ def test_what_breaks_a_limit_is_not_offered_as_the_milder_one() -> None:
 def test_a_milder_configuration_that_ran_on_fresh_seeds_is_told_by_these() -> None:
     milder = only(SmallerAccuracyLoss, Results(AGAINST, traded(milder=0.43)))
     assert (milder.trial, milder.where, milder.value, milder.accuracy) == (2, "on fresh seeds", 0.43, 0.89)
+    assert (milder.best_accuracy, milder.best_where) == (0.63, "")
     assert milder.command == f"study export {AGAINST.name} --trial 2"
 
 
@@ -425,16 +427,38 @@ def test_a_change_without_an_interval_is_told_with_its_direction_and_why() -> No
         assert told.endswith(f": -16.1 points, without an interval: {why}.")
 
 
+@pytest.mark.parametrize("interval", [(-0.112, -0.088), None])
 @pytest.mark.parametrize(("error", "is_change"), [(0.02, True), (0.054, False)])
-def test_a_change_within_the_splits_error_is_no_fall(error: float, is_change: bool) -> None:
-    """The same samples judged on other seeds say nothing of other samples."""
+def test_a_change_within_the_splits_error_is_no_fall(
+    error: float, is_change: bool, interval: tuple[float, float] | None
+) -> None:
+    """The same samples judged on other seeds, or on one, say nothing of other samples."""
     before, best = Results(AGAINST, traded()).baseline_and_best_arms
     assert before is not None
     assert best is not None
-    change = Difference(-0.1, (-0.112, -0.088), True, 1, 0.004, 4)
+    change = Difference(-0.1, interval, True, 1)
     told = str(AccuracyTradeOff("test", before, best, {"test/accuracy": change}, {"test/accuracy": error}))
     assert ("fell overall" in told) == is_change
     assert ("the split's error is 5.4 points" in told) != is_change
+    assert ("95% interval" in told) == (interval is not None)
+
+
+@pytest.mark.parametrize(("plain", "is_told"), [((0.39, 0.49), True), ((0.49, 0.39), False)])
+def test_where_the_plain_accuracy_of_groups_goes_the_other_way_it_is_told(
+    plain: tuple[float, float], is_told: bool
+) -> None:
+    """The shrunk one falls, as small groups are taken for their class's mean."""
+
+    def told(stage: str, shrunk: float, unbiased: float) -> Told:
+        further = {"val/shrunk_unbiased_accuracy": shrunk, "val/unbiased_accuracy": unbiased, "val/accuracy": 0.9}
+        params = {"method.alpha": 0.5} if stage == "search" else {}
+        loss = 1.5 if stage == "baseline" else 0.9
+        return Told(stage, [loss], metric="val/shrunk_unbiased_log_loss", further=further, params=params)
+
+    found = over(told("baseline", 0.71, plain[0]), told("search", 0.68, plain[1]))
+    changes = only(AccuracyTradeOff, Results(FAIR_LOSS, found)).changes
+    assert ("val/unbiased_accuracy" in changes) is is_told
+    assert changes["val/shrunk_unbiased_accuracy"].value == pytest.approx(-0.03)
 
 
 def test_the_result_is_not_offered_as_the_milder_one_for_its_luck_in_the_search() -> None:
