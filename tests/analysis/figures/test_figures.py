@@ -379,6 +379,7 @@ def test_each_name_in_the_trade_off_is_beside_its_own_mark_and_over_none(writer,
     places = {name: axes.transData.transform(place) for name, place in marks.items()}
     named = {text.get_text(): Text.get_window_extent(text) for text in axes.texts}
     assert {"baseline", "trial 4", "reference"} == set(named)
+    assert "reference: logistic regression" in [text.get_text() for text in figure.legends[0].get_texts()]
     for name, box in named.items():
         away = {
             mark: np.hypot(max(box.x0 - x, 0, x - box.x1), max(box.y0 - y, 0, y - box.y1)) * 72 / figure.dpi
