@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 VALUES = Path(__file__).parent / "values"
-RELATIVE, TRAINED = 1e-9, 1e-6
-"""How far a float may be from the kept one, relative to it; of what was trained, on another kind of machine."""
+RELATIVE, TRAINED, OPTIMISED = 1e-9, 1e-6, 1e-4
+"""How far a float may be from the kept one, relative to it; on another kind of machine, of what was trained, and of
+what the sampler `gp` proposes, which maximises a function until that hardly changes."""
 
 
 @dataclass(frozen=True)
