@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from study import data
 from study.data import Dataset, Facts, cells
-from study.data.cells import DatasetCounts
+from study.data.cells import DatasetCounts, SplitCounts
 from study.errors import UserError
 from study.knobs import Section
 from study.metrics import CELLS_BY_GROUP_METRIC, suggest_metric_spelling
@@ -23,18 +23,17 @@ METRICS_NEEDING_ALL_CELLS = ("unbiased_accuracy", "worst_group_accuracy")
 
 
 def empty_cells_that_forbid_metric(
-    metric: str, classes: Sequence[int], cells: Sequence[Sequence[int]] | None
+    metric: str, split: SplitCounts, aligned_cells: Sequence[Sequence[bool]] | None
 ) -> list[ClassAndBiasClass]:
     """Return the empty cells that keep a metric from having a value on a split; an empty list where it has one.
 
     Args:
         metric: its name in `METRICS`. Those of features and of inferred groups lack nothing.
-        classes: samples of each class.
-        cells: samples of each class with each bias class; None without bias labels.
+        aligned_cells: for each class whether it goes with each bias class; None: no sample is aligned.
     """
     if metric == "auc":
-        return [(y, None) for y, count in enumerate(classes) if not count]
-    if not cells:
+        return [(y, None) for y, count in enumerate(split.classes) if not count]
+    if not (cells := split.cells):
         return []
     table = {(y, s): count for y, row in enumerate(cells) for s, count in enumerate(row)}
     if metric in ("equalized_odds", "equalized_odds_difference"):
@@ -47,8 +46,8 @@ def empty_cells_that_forbid_metric(
         wanted = [CELLS_BY_GROUP_METRIC[metric]]
     elif metric in METRICS_NEEDING_ALL_CELLS:
         wanted = list(table)
-    elif metric in ("aligned_accuracy", "conflicting_accuracy"):
-        wanted = [(y, s) for y, s in table if (y == s) == (metric == "aligned_accuracy")]
+    elif metric in ("aligned_accuracy", "conflicting_accuracy") and aligned_cells:
+        wanted = [(y, s) for y, s in table if aligned_cells[y][s] == (metric == "aligned_accuracy")]
     else:
         return []
     return [] if any(table.get(cell) for cell in wanted) else list[ClassAndBiasClass](wanted)
@@ -116,7 +115,7 @@ def check_metrics_of_loaded_data(spec: StudySpec, datasets: Mapping[str, Dataset
     for section in [] if spec.training_function else spec.trial_data_sections:
         dataset = datasets[data.section_key(section)]
         val = cells.count_cells_of_split(dataset.splits["val"], dataset.facts.facts_of_split("val"))
-        check_metrics_of_counts(spec, section, DatasetCounts({"val": val}))
+        check_metrics_of_counts(spec, section, DatasetCounts.from_facts({"val": val}, dataset.facts))
 
 
 def check_metrics_of_counts(spec: StudySpec, section: Section, counts: DatasetCounts) -> None:
@@ -131,9 +130,9 @@ def check_metrics_of_counts(spec: StudySpec, section: Section, counts: DatasetCo
         return
     val, facts = counts.splits["val"], spec.facts_of_data(section).facts_of_split("val")
     for place, metric in _metrics_by_key(spec):
-        if empty := empty_cells_that_forbid_metric(metric, val.classes, val.cells):
+        if empty := empty_cells_that_forbid_metric(metric, val, counts.aligned_cells):
             others = (name for name in SUGGESTED_METRICS if name in spec.metrics_by_data_set[0] and name != metric)
-            possible = [name for name in others if not empty_cells_that_forbid_metric(name, val.classes, val.cells)]
+            possible = [name for name in others if not empty_cells_that_forbid_metric(name, val, counts.aligned_cells)]
             raise UserError(
                 f"{place}: val/{metric} given, which validation cannot have: it has no sample of "
                 f"{empty_cells_in_words(empty, facts)}. Give validation such samples (data.val, data.val_share, or "

@@ -130,7 +130,7 @@ def prepared_data_text(prepared: PreparedData) -> str:
         f"{facts.title} ({options})" if options else facts.title,
         f"{facts.classes} classes{bias}, samples {_shape_text(facts)}, fingerprint {prepared.fingerprint}",
     ]
-    counts = DatasetCounts(prepared.splits, None, facts.class_names, facts.bias_names)
+    counts = DatasetCounts.from_facts(prepared.splits, facts)
     warnings = cells.warnings_from_counts(counts, has_folds=bool(prepared.options.get("folds")))
     return "\n".join([*lines, *cell_count_lines(counts), *(f"warning: {warning}" for warning in warnings)])
 

@@ -289,6 +289,7 @@ def write_study_file(flags: InitOptions, out: Path | None, force: bool, asker: A
     counted_as_planned = cells.count_cells_of_dataset(written)
     warnings = cells.warnings_from_counts(counted_as_planned, has_folds=bool(written.get("folds")))
     told = [*data.describe_column_reading(answers.data_section), *findings]
+    told += [text] if (text := cells.aligned_pairs_text(written, counted_as_planned)) else []
     told += [f"warning: {warning}" for warning in (*data.user_file_notes(answers.data_section), *warnings)]
     for line in (*told, method_advice(bias, methods_wished, is_table, network is not None)):
         asker.print_line(line)

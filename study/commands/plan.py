@@ -504,6 +504,7 @@ def _data_set_lines(plan: Plan) -> list[str]:
         lines += [f"  {line}" for line in reading]
         lines += [f"  {line}" for line in table_findings.findings_with_heading(columns)]
         lines += [f"  {line}" for line in cell_count_lines(counts)]
+        lines += [f"  {text}"] if (text := cells.aligned_pairs_text(section, counts)) else []
     return lines
 
 

@@ -40,12 +40,36 @@ class SplitCounts:
 
 @dataclass(frozen=True)
 class DatasetCounts:
-    """The counts of a data set by split, with its names; `unknown`: why nothing could be counted; None: it was."""
+    """The counts of a data set by split, with its names.
+
+    Attributes:
+        unknown: why nothing could be counted; None: it was.
+        aligned_cells: for each class whether it goes with each bias class; None: no sample is aligned.
+    """
 
     splits: Mapping[str, SplitCounts]
     unknown: str | None = None
     class_names: Sequence[str] | None = None
     bias_names: Sequence[str] | None = None
+    aligned_cells: Sequence[Sequence[bool]] | None = None
+
+    @classmethod
+    def from_facts(cls, splits: Mapping[str, SplitCounts], facts: Facts, unknown: str | None = None) -> "DatasetCounts":
+        """Return the counts of a data set with the names that its facts give."""
+        return cls(splits, unknown, facts.class_names, facts.bias_names, facts.aligned_cells)
+
+
+def aligned_pairs_text(section: Mapping[str, object], counts: DatasetCounts) -> str:
+    """Say which bias classes of a user's own data go with which classes; empty where there is no bias."""
+    classes, biases = counts.class_names or (), counts.bias_names or ()
+    has_key = any(knob.key == "aligned" for knob in data.data_knobs(str(section["name"])))
+    if counts.unknown or not has_key or len(biases) < 2:
+        return ""
+    own = counts.aligned_cells or []
+    pairs = [f"{bias}={of}" for s, bias in enumerate(biases) for of, row in zip(classes, own, strict=False) if row[s]]
+    if pairs:
+        return f"agree with the bias (data.aligned): {list_few_names(pairs)}; all other samples conflict with it"
+    return "no sample counts as agreeing or conflicting with the bias; data.aligned can name pairs of bias and class"
 
 
 def warnings_from_counts(counts: DatasetCounts, *, has_folds: bool = False) -> list[str]:
@@ -137,7 +161,7 @@ def _unseen_in_training_warnings(
 def count_cells_of_dataset(section: Section) -> DatasetCounts:
     """Count the samples of each split of a `data` section by class and cell; no image is decoded."""
     facts = data.describe(section)
-    unknown = partial(DatasetCounts, {}, class_names=facts.class_names, bias_names=facts.bias_names)
+    unknown = partial(DatasetCounts.from_facts, {}, facts)
     if any(source.path_or_none() is None for source in data.sources(section)):
         return unknown(f"its files are not here, see study data prepare {section['name']}")
     try:
@@ -147,7 +171,7 @@ def count_cells_of_dataset(section: Section) -> DatasetCounts:
     if labels is None:
         return unknown("the data set does not tell its labels without its samples")
     splits = {name: count_cells_of_split(split, facts.facts_of_split(name)) for name, split in labels.items()}
-    return DatasetCounts(splits, None, facts.class_names, facts.bias_names)
+    return DatasetCounts.from_facts(splits, facts)
 
 
 def count_cells_of_split(labels: HasLabels, facts: Facts) -> SplitCounts:
@@ -162,9 +186,8 @@ def count_cells_of_split(labels: HasLabels, facts: Facts) -> SplitCounts:
     cells = np.bincount(codes, minlength=facts.classes * facts.bias_classes)
     table, filled = cells.reshape(facts.classes, facts.bias_classes), cells[cells > 0].tolist()
     aligned = conflicting = None
-    if facts.aligned is not None:
-        own = np.array(facts.aligned) == np.arange(facts.classes)[:, None]
-        aligned = int((table * own).sum())
+    if (own := facts.aligned_cells) is not None:
+        aligned = int(table[np.array(own)].sum())
         conflicting = int(cells.sum()) - aligned
     of_cells = min(filled, default=None), max(filled, default=None), len(cells) - len(filled)
     return SplitCounts(*of_classes, table.tolist(), *of_cells, aligned, conflicting)
@@ -204,5 +227,8 @@ def group_sizes(datasets: Mapping[str, Dataset]) -> GroupSizes | None:
         sizes["classes"] = list(facts.class_names)
     if facts.bias_names:
         sizes["biases"] = list(facts.bias_names)
-    sizes["aligned"] = None if facts.aligned is None else list(facts.aligned)
+    if facts.aligned is not None:
+        sizes["aligned"] = [list(own) if isinstance(own, tuple) else own for own in facts.aligned]
+    else:
+        sizes["aligned"] = None
     return sizes

@@ -1,7 +1,7 @@
 """A data set in the form in which trials use it: facts about it, and a few arrays per split."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Literal, NotRequired, Protocol
@@ -10,6 +10,14 @@ import numpy as np
 from annotated_types import Ge
 from numpy.typing import NDArray
 from typing_extensions import TypedDict
+
+AlignedClasses = Sequence[int | Sequence[int]]
+"""The class that each bias class goes with, -1 for one that goes with none, a list where several classes share one."""
+
+
+def aligned_cells(aligned: AlignedClasses, classes: int) -> list[list[bool]]:
+    """Return for each class whether it goes with each bias class."""
+    return [[y in own if isinstance(own, Sequence) else y == own for own in aligned] for y in range(classes)]
 
 
 @dataclass(frozen=True)
@@ -33,8 +41,8 @@ class Facts:
         telling: a sentence on each input of a user's table that predicts the class on its own.
         shortcut: where no bias is named, the input of a user's table that goes with the class far more than any other,
             and the share of the training rows in which it does, see `study.data.leakage`.
-        aligned: the class that each bias class goes with, -1 for one that goes with none; None: no bias class has a
-            class of its own, so that no sample is aligned or conflicting.
+        aligned: see `AlignedClasses`, of tuples; None: no bias class has a class of its own, so that no sample is
+            aligned or conflicting.
     """
 
     classes: int
@@ -53,13 +61,18 @@ class Facts:
     bias_edges: tuple[float, ...] | None = None
     telling: tuple[str, ...] = ()
     shortcut: tuple[str, float] | None = None
-    aligned: tuple[int, ...] | None = None
+    aligned: tuple[int | tuple[int, ...], ...] | None = None
 
     def facts_of_split(self, split: str) -> "Facts":
         """Return the facts of one split: without bias classes if its samples have no bias labels."""
         if self.bias_splits is None or split in self.bias_splits:
             return self
         return replace(self, bias_classes=None)
+
+    @property
+    def aligned_cells(self) -> list[list[bool]] | None:
+        """Whether each class goes with each bias class; None where no bias class has a class of its own."""
+        return None if self.aligned is None else aligned_cells(self.aligned, self.classes)
 
     @property
     def is_table(self) -> bool:
@@ -269,4 +282,4 @@ class GroupSizes(TypedDict, total=False):
     val_by_fold: list[list[list[Annotated[int, Ge(0)]]]]
     classes: list[str]
     biases: list[str]
-    aligned: list[int] | None
+    aligned: list[int | list[int]] | None

@@ -50,8 +50,8 @@ class UserDataOptions:
         target_bins: makes classes of a target of numbers: [0.5] are under 0.5, and 0.5 and over; `each`: every number
             is one.
         bias: column of the bias (sensitive, spurious) classes; several combined: `gender+young`.
-        aligned: the class that each bias class goes with, as `[water=waterbird, land=landbird]`; null: as the training
-            rows say, if they do clearly; []: none.
+        aligned: the class that each bias class goes with, as `[water=waterbird, land=landbird]`, or each of several
+            classes, in a pair each; null: as the training rows say, if they do clearly; []: none.
         bias_gaps: samples without a bias label: `error` refuses them, `unknown` keeps them: metrics by bias class leave
             them out, and methods that need the labels take `method.bias_source: some_labels`.
         bias_bins: makes groups of a bias column of numbers: [25, 40] are under 25, 25 to under 40, 40 and over;
@@ -104,7 +104,7 @@ class TableLabels:
             would be equal.
         is_bias_combined: whether the target or the bias combines several columns.
         bias_edges: edges of the groups of a numeric bias, None where it has no groups.
-        aligned: the class of each bias class, see `Facts`.
+        aligned: the classes of each bias class, see `Facts`.
         is_target_number: whether the target looks like a measured number that was not divided into classes.
     """
 
@@ -118,7 +118,7 @@ class TableLabels:
     is_bias_combined: bool = False
     bias_edges: tuple[float, ...] | None = None
     is_target_number: bool = False
-    aligned: tuple[int, ...] | None = None
+    aligned: tuple[int | tuple[int, ...], ...] | None = None
 
     @property
     def has_unknown_bias(self) -> bool:
@@ -297,22 +297,23 @@ MIN_ALIGNMENT_KAPPA = 0.5
 """Least Cohen's kappa of bias classes and classes at which bias classes count as going with classes of their own."""
 
 
-def aligned_classes(
+def find_aligned_classes(
     target: NDArray[np.int64], bias: NDArray[np.int64], shape: tuple[int, int]
-) -> tuple[int, ...] | None:
-    """Find the class that each bias class goes with; None where that is not clear.
+) -> tuple[int | tuple[int, ...], ...] | None:
+    """Find the classes that each bias class goes with; None where that is not clear.
 
-    All classes weigh alike. A bias class goes with the class of which it is the largest share. That is clear where
-    every class has a bias class, and (A - C) / (1 - C) is at least `MIN_ALIGNMENT_KAPPA`: A is the share of a class's
-    samples whose bias class goes with that class, averaged over classes, and C is what A would be if bias and class
-    were independent. Renaming or renumbering classes gives the same pairs.
+    All classes weigh alike. A bias class goes with the class of which it is the largest share, and with every class of
+    which it clearly is: classes may share one. A choice of pairs is clear where (A - C) / (1 - C) is at least
+    `MIN_ALIGNMENT_KAPPA`: A is the share of a class's samples whose bias class goes with that class, averaged over
+    classes, and C is what A would be if bias and class were independent. All pairs must be clear together, and every
+    class must have one. Renaming or renumbering classes gives the same pairs.
 
     Args:
         target, bias: labels (N,), -1 where unknown.
         shape: number of classes and of bias classes.
 
     Returns:
-        The class of each bias class, -1 for a bias class without samples.
+        See `Facts`; -1 for a bias class without samples.
     """
     known = (target >= 0) & (bias >= 0)
     cells = np.zeros(shape)
@@ -320,20 +321,27 @@ def aligned_classes(
     if shape[0] < 2 or not cells.sum(1).all():
         return None
     shares = cells / cells.sum(1, keepdims=True)
-    own, seen = shares.argmax(0), cells.any(0)
-    if len({*own[seen]}) < shape[0]:
+    by_chance = np.broadcast_to(shares.mean(0), shape)
+    is_own = (shares == shares.max(0)) & cells.any(0)
+    is_own |= shares - by_chance >= MIN_ALIGNMENT_KAPPA * (1 - by_chance)
+    if not is_own.any(1).all() or is_own[:, cells.any(0)].all():
         return None
-    is_own = (own == np.arange(shape[0])[:, None]) & seen
-    found, by_chance = float((shares * is_own).sum(1).mean()), float((shares.mean(0) * is_own).sum(1).mean())
-    if found - by_chance < MIN_ALIGNMENT_KAPPA * (1 - by_chance):
+    found, expected = (float((of * is_own).sum(1).mean()) for of in (shares, by_chance))
+    if found - expected < MIN_ALIGNMENT_KAPPA * (1 - expected):
         return None
-    return tuple(np.where(seen, own, -1).tolist())
+    return _classes_of_bias_classes(is_own)
 
 
-def _class_of_each_bias_class(
+def _classes_of_bias_classes(is_own: NDArray[np.bool_]) -> tuple[int | tuple[int, ...], ...]:
+    """Return which classes go with each bias class as `Facts` has them, of the pairs (classes, bias classes)."""
+    found = [tuple(np.flatnonzero(of).tolist()) for of in is_own.T]
+    return tuple(classes if len(classes) > 1 else next(iter(classes), -1) for classes in found)
+
+
+def _read_aligned_classes(
     labels: TableLabels, train: NDArray[np.int64], given: tuple[str, ...] | None, path: Path
-) -> tuple[int, ...] | None:
-    """Return the class of each bias class as `data.aligned` gives it, or else as the training rows show it.
+) -> tuple[int | tuple[int, ...], ...] | None:
+    """Return the classes of each bias class as `data.aligned` gives them, or else as the training rows show them.
 
     Raises:
         UserError: a pair does not name a bias class and a class of the data.
@@ -343,21 +351,18 @@ def _class_of_each_bias_class(
             raise UserError("data.aligned: given without data.bias, whose classes it speaks of")
         return None
     if given is None:
-        return aligned_classes(labels.target[train], labels.bias[train], (labels.classes, labels.bias_classes))
+        return find_aligned_classes(labels.target[train], labels.bias[train], (labels.classes, labels.bias_classes))
     classes = labels.class_names or tuple(map(str, range(labels.classes)))
     biases = labels.bias_names or tuple(map(str, range(labels.bias_classes)))
-    pairs = {f"{one}={other}": (s, y) for s, one in enumerate(biases) for y, other in enumerate(classes)}
-    numbers = [-1] * len(biases)
+    pairs = {f"{one}={other}": (y, s) for s, one in enumerate(biases) for y, other in enumerate(classes)}
+    is_own = np.zeros((len(classes), len(biases)), bool)
     for pair in given:
         if pair not in pairs:
             of_bias, of_class = (list_few_names([*map(quoted, names)]) for names in (biases, classes))
             allowed = f"BIAS=CLASS, of {path} {of_bias} and {of_class}"
             raise UserError(f"data.aligned: {quoted(pair)} given, allowed is {allowed}")
-        s, y = pairs[pair]
-        if numbers[s] not in (-1, y):
-            raise UserError(f"data.aligned: {quoted(biases[s])} given with two classes")
-        numbers[s] = y
-    return tuple(numbers) if given else None
+        is_own[pairs[pair]] = True
+    return _classes_of_bias_classes(is_own) if given else None
 
 
 def divide_into_splits(
@@ -444,7 +449,7 @@ def divide_rows_into_splits(
     splits = divide_into_splits(holdout.cell_of_sample(labels), names, options, place, together, is_for_training)
     labels = put_positive_class_last(labels, options.positive, path)
     labels = renumber_bias_classes_by_class(labels, splits["train"])
-    aligned = _class_of_each_bias_class(labels, splits["train"], options.aligned, path)
+    aligned = _read_aligned_classes(labels, splits["train"], options.aligned, path)
     return replace(labels, aligned=aligned), splits, together
 
 

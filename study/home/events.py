@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal, dataclass_transform, get_args
 from annotated_types import Ge, Lt, MinLen
 from pydantic import ConfigDict, InstanceOf, Strict, TypeAdapter, ValidationError, with_config
 
-from study.data.dataset import DatasetSummary, GroupSizes, ShortcutColumn
+from study.data.dataset import DatasetSummary, GroupSizes, ShortcutColumn, aligned_cells
 from study.files import FileDigest
 from study.home.lease import MAX_TIMESTAMP
 from study.home.ledger_line import Entry
@@ -52,14 +52,14 @@ class GroupSampleCounts:
         cells: by split, a list per class with the number of samples of each bias class; with folds, `val` is that
             of all samples outside test.
         classes, biases: names in the order of their numbers.
-        aligned: the class that each bias class goes with, -1 for one that goes with none; None: no sample is aligned.
+        aligned_cells: for each class whether it goes with each bias class; None: no sample is aligned.
         val_by_fold: the cells of each fold; empty without folds, and where groups are not counted.
     """
 
     cells: Mapping[str, Sequence[Sequence[int]]] = field(default_factory=dict)
     classes: Sequence[str] = ()
     biases: Sequence[str] = ()
-    aligned: Sequence[int] | None = None
+    aligned_cells: Sequence[Sequence[bool]] | None = None
     val_by_fold: Sequence[Sequence[Sequence[int]]] = ()
 
     @classmethod
@@ -68,7 +68,9 @@ class GroupSampleCounts:
         by_fold = sizes.get("val_by_fold", [])
         val = _sum_cell_counts(by_fold) if by_fold else sizes.get("val")
         cells = {split: of for split, of in (("val", val), ("test", sizes.get("test"))) if of}
-        return cls(cells, sizes.get("classes", ()), sizes.get("biases", ()), sizes.get("aligned"), by_fold)
+        aligned, any_split = sizes.get("aligned"), next(iter(cells.values()), [])
+        pairs = None if aligned is None else aligned_cells(aligned, len(any_split))
+        return cls(cells, sizes.get("classes", ()), sizes.get("biases", ()), pairs, by_fold)
 
     def cells_of_folds(self, folds: Collection[int]) -> Sequence[Sequence[int]] | None:
         """Return the cells of these folds together; None where they are not known."""

@@ -52,7 +52,7 @@ class GroupCounts:
         samples: Sequence[Sequence[int]],
         value: Callable[[str], float | None],
         labelled: int | None = None,
-        aligned: Sequence[int] | None = None,
+        aligned_cells: Sequence[Sequence[bool]] | None = None,
     ) -> "GroupCounts":
         """Recover the counts from which a split's metrics were computed.
 
@@ -60,9 +60,9 @@ class GroupCounts:
             samples: of each class with each bias class.
             value: returns a metric of the split, by its name without the split; None where it has none.
             labelled: how many samples have a class; None: unknown.
-            aligned: the class that each bias class goes with, -1 for none; None: unknown.
+            aligned_cells: for each class whether it goes with each bias class; None: unknown.
         """
-        conflicting = conflicting_group_sizes(samples, aligned)
+        conflicting = conflicting_group_sizes(samples, aligned_cells)
         shares = [[value(f"group_{y}_{s}_accuracy") for s in range(len(row))] for y, row in enumerate(samples)]
         is_known = any(share is not None for row in shares for share in row)
         if not is_known:
@@ -86,15 +86,17 @@ class GroupCounts:
         }
 
 
-def conflicting_group_sizes(samples: Sequence[Sequence[int]], aligned: Sequence[int] | None) -> list[int]:
+def conflicting_group_sizes(
+    samples: Sequence[Sequence[int]], aligned_cells: Sequence[Sequence[bool]] | None
+) -> list[int]:
     """Return the samples of each group that conflicts with the bias and has any; empty where that is not known.
 
     Args:
         samples: of each class with each bias class.
-        aligned: the class that each bias class goes with, -1 for none; None: unknown.
+        aligned_cells: for each class whether it goes with each bias class; None: unknown.
     """
-    groups = ((aligned[s] == y, size) for y, row in enumerate(samples) for s, size in enumerate(row) if aligned)
-    return [size for is_aligned, size in groups if size and not is_aligned]
+    rows = zip(samples, aligned_cells or [], strict=False)
+    return [size for sizes, of in rows for size, is_aligned in zip(sizes, of, strict=True) if size and not is_aligned]
 
 
 @dataclass(frozen=True)

@@ -147,7 +147,7 @@ def frozen_network_file_name(frozen: Mapping[str, str]) -> str:
 
 def _list_to_tuple(value: Any) -> Any:
     """Return a list as the tuple that it was before JSON."""
-    return tuple(value) if isinstance(value, list) else value
+    return tuple(map(_list_to_tuple, value)) if isinstance(value, list) else value
 
 
 def _plain_json_values(values: Any) -> Any:

@@ -257,7 +257,7 @@ def _worst_group(trial: Trial, split: str, measured: Mapping[str, float | None])
     facts, cells = trial.dataset.facts.facts_of_split(split), trial.evaluate.counts[split]
     right, samples = cells.accuracy_statistics.sums.tolist(), _group_sizes(trial, split)
     unknown = int(cells.output_counts[:, -1].sum()) if facts.bias_classes else None
-    against = conflicting_group_sizes(samples, facts.aligned), measured.get(f"{split}/conflicting_accuracy")
+    against = conflicting_group_sizes(samples, facts.aligned_cells), measured.get(f"{split}/conflicting_accuracy")
     found = GroupCounts(split, samples, right, unknown, measured[f"{split}/accuracy"], None, *against)
     return find_worst_group(found, facts.class_names, facts.bias_names)
 

@@ -73,7 +73,7 @@ def group_counts_of_split(model: DescribedModel, dataset: Dataset) -> GroupCount
         return None
     labelled = found.samples - found.unlabelled
     return GroupCounts.from_metrics(
-        split, found.cells, lambda name: model.metrics.get(f"{split}/{name}"), labelled, facts.aligned
+        split, found.cells, lambda name: model.metrics.get(f"{split}/{name}"), labelled, facts.aligned_cells
     )
 
 

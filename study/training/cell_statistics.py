@@ -159,8 +159,8 @@ class _MixedModelEffects(NamedTuple):
 def kinds_of_cells(facts: Facts, device: torch.device) -> Tensor:
     """Return the kinds of a data set's cells as `CellStatistics.kind_of_cell` has them."""
     classes, groups = facts.classes, facts.bias_classes or 0
-    if facts.aligned is not None:
-        own = (torch.tensor(facts.aligned[:groups]) == torch.arange(classes)[:, None]).double()
+    if (aligned := facts.aligned_cells) is not None:
+        own = torch.tensor(aligned).double()[:, :groups]
         found = torch.stack([1 - own, own])
     else:
         found = torch.eye(classes, dtype=torch.float64)[..., None].expand(classes, classes, groups)

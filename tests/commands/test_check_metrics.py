@@ -14,7 +14,7 @@ from study.spec import StudySpec, load_study
 
 FILE = """\
 name: repaid
-data: {{name: table, path: "{path}", target: repaid, bias: sex, split: split}}
+data: {{name: table, path: "{path}", target: repaid, bias: sex, split: split{data}}}
 model: {{name: mlp}}
 method: {{name: cross_entropy}}
 train: {{epochs: 1}}
@@ -29,7 +29,7 @@ NOT_COMPARED = ("equal_opportunity", "equalized_odds")
 EMPTY = "class 'yes' in group 'f'"
 
 
-def study(folder: Path, search: str, positives_of_f: int = 0) -> StudySpec:
+def study(folder: Path, search: str, positives_of_f: int = 0, data: str = "") -> StudySpec:
     """A study whose validation split has so many positives of group f."""
     rows = [(split, sex, repaid) for split in ("train", "test") for sex in "fm" for repaid in ("no", "yes")] * 20
     rows += [("val", *cell) for cell in (("f", "no"), ("m", "no"), ("m", "yes"))] * 20
@@ -38,7 +38,7 @@ def study(folder: Path, search: str, positives_of_f: int = 0) -> StudySpec:
     lines = [f"{(7 * row) % 31}.5,{sex},{repaid},{split}" for row, (split, sex, repaid) in enumerate(rows)]
     table.write_text("\n".join(["income,sex,repaid,split", *lines]) + "\n")
     file = folder / "study.yaml"
-    file.write_text(FILE.format(path=table, search=search))
+    file.write_text(FILE.format(path=table, search=search, data=data))
     return load_study(file)
 
 
@@ -68,6 +68,12 @@ def test_so_is_a_rule_of_confirm(tmp_path: Path) -> None:
     rule = 'confirm: {top: 1, seeds: 2, rules: ["accuracy where equalized_odds <= 0.1"]}'
     with pytest.raises(UserError, match=rf"search\.confirm\.rules: val/equalized_odds .* {EMPTY}"):
         plan_study(study(tmp_path, rule))
+
+
+def test_which_samples_agree_with_the_bias_is_as_the_file_says(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=f"aligned_accuracy given.*no sample of {EMPTY}"):
+        plan_study(study(tmp_path, searched("aligned_accuracy"), data=", aligned: [f=yes]"))
+    assert plan_study(study(tmp_path, searched("aligned_accuracy"), data=", aligned: [m=yes]"))
 
 
 @pytest.mark.parametrize("metric", ["demographic_parity", "accuracy_parity", "accuracy", "auc"])

@@ -178,8 +178,9 @@ def test_what_cannot_be_used_is_asked_again() -> None:
 
     write_study_file(InitOptions("mine"), None, False, AnswerSource(ask, told.append))
     assert ("The table in it", "list.csv") in asked
-    said = [one.split(": ", 1)[1].split(".")[0].split(",")[0] for one in told[:-1]]
+    said = [one.split(": ", 1)[1].split(".")[0].split(",")[0] for one in told[:-2]]
     assert said == ["not found", "the column 'image'", "no column 'kin'", "wren", "a small one from random weights"]
+    assert told[-2].startswith("no sample counts as agreeing or conflicting")
     assert told[-1].startswith("method: sup_con, as you said")
     spec = load_study("mine.yaml")
     assert spec.n_configurations == 3

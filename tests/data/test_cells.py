@@ -87,3 +87,21 @@ def test_nothing_is_prepared_and_the_counts_are_those_of_what_is(root: Path, sec
     assert found.splits == {
         name: cells.count_cells_of_split(split, dataset.facts) for name, split in dataset.splits.items()
     }
+
+
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [
+        (None, "agree with the bias (data.aligned): water=duck, land=hen; all other samples conflict with it"),
+        (["land=hen", "land=duck"], "agree with the bias (data.aligned): land=duck, land=hen; all other samples"),
+        ([], "no sample counts as agreeing or conflicting with the bias; data.aligned can name pairs"),
+    ],
+)
+def test_which_pairs_agree_with_the_bias_is_told(tmp_path: Path, named: list[str] | None, expected: str) -> None:
+    table = tmp_path / "birds.csv"
+    rows = [(n, *(("duck", "water") if (n % 2) != (n == 8) else ("hen", "land"))) for n in range(40)]
+    table.write_text("x,bird,place\n" + "".join(f"{n},{bird},{place}\n" for n, bird, place in rows))
+    section = {"name": "table", "path": str(table), "target": "bird", "bias": "place", "aligned": named}
+    assert cells.aligned_pairs_text(section, cells.count_cells_of_dataset(section)).startswith(expected)
+    without = section | {"bias": None, "aligned": None, "without": ["place"]}
+    assert cells.aligned_pairs_text(without, cells.count_cells_of_dataset(without)) == ""

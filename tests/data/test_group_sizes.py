@@ -22,6 +22,7 @@ def test_each_split_that_is_judged_by_is_counted_by_class_and_bias_class() -> No
     found = group_sizes({"": dataset([0, 0, 1, 1], class_names=("cat", "dog"))})
     assert found == {"val": [[2, 1], [0, 1]], "test": [[0, 0], [2, 2]], "classes": ["cat", "dog"], "aligned": None}
     assert (group_sizes({"": dataset([0, 0, 1, 1], aligned=(1, 0))}) or {}).get("aligned") == [1, 0]
+    assert (group_sizes({"": dataset([0, 0, 1, 1], aligned=((0, 1), -1))}) or {}).get("aligned") == [[0, 1], -1]
 
 
 def test_nothing_is_kept_without_bias_labels_of_many_groups_and_of_several_data_sets() -> None:

@@ -4,9 +4,11 @@ from collections.abc import Sequence
 
 import pytest
 
+from study.data.dataset import aligned_cells
 from study.metrics.worst_group import GroupCounts, WorstGroup, find_worst_group
 
 NAMES = ("ill", "well"), ("f", "m")
+OWN = {classes: aligned_cells(range(classes), classes) for classes in (2, 3)}
 
 
 def found(right: Sequence[Sequence[float]], samples: Sequence[Sequence[int]], **more: float) -> WorstGroup:
@@ -165,7 +167,7 @@ def test_one_line_says_the_first_of_it(
 def test_where_all_groups_against_the_bias_are_small_they_are_told_together_first() -> None:
     values = {"accuracy": 0.9, "conflicting_accuracy": 0.25, "group_0_0_accuracy": 0.9, "group_1_1_accuracy": 0.95}
     values |= {"group_0_1_accuracy": 0.0, "group_1_0_accuracy": 0.5}
-    counts = GroupCounts.from_metrics("test", [[40, 8], [8, 60]], values.get, aligned=[0, 1])
+    counts = GroupCounts.from_metrics("test", [[40, 8], [8, 60]], values.get, aligned_cells=OWN[2])
     told = find_worst_group(counts, *NAMES)
     assert told is not None
     first = "On test each of the 2 groups that conflict with the bias has fewer than 10 samples, too few to judge:"
@@ -181,7 +183,7 @@ def test_where_all_groups_against_the_bias_are_small_they_are_told_together_firs
 
 def test_many_groups_without_metrics_of_their_own_are_told_together_where_they_conflict() -> None:
     values = {"accuracy": 0.6, "conflicting_accuracy": 0.5, "worst_group_accuracy": 0.0}
-    counts = GroupCounts.from_metrics("test", [[40, 0, 4], [4, 40, 4], [4, 4, 40]], values.get, aligned=[0, 1, 2])
+    counts = GroupCounts.from_metrics("test", [[40, 0, 4], [4, 40, 4], [4, 4, 40]], values.get, aligned_cells=OWN[3])
     told = find_worst_group(counts, None, None)
     assert told is not None
     assert told.short_sentences()[0].startswith("On test each of the 5 groups that conflict with the bias has fewer")
@@ -190,7 +192,7 @@ def test_many_groups_without_metrics_of_their_own_are_told_together_where_they_c
 
 def test_groups_none_of_which_is_large_or_known_are_told_to_be_too_small_once() -> None:
     values = {"accuracy": 0.75, "conflicting_accuracy": 0.5, "worst_group_accuracy": 0.0}
-    counts = GroupCounts.from_metrics("test", [[8, 0, 4], [4, 8, 4], [4, 4, 8]], values.get, aligned=[0, 1, 2])
+    counts = GroupCounts.from_metrics("test", [[8, 0, 4], [4, 8, 4], [4, 4, 8]], values.get, aligned_cells=OWN[3])
     told = find_worst_group(counts, None, None)
     assert told is not None
     (first, *others) = told.sentences()
@@ -200,12 +202,12 @@ def test_groups_none_of_which_is_large_or_known_are_told_to_be_too_small_once() 
     assert not any("too" in other for other in (*others, *told.short_sentences()[1:]))
 
 
-@pytest.mark.parametrize(("samples", "aligned"), [([[40, 8], [8, 60]], None), ([[40, 8], [18, 60]], [0, 1])])
+@pytest.mark.parametrize(("samples", "own"), [([[40, 8], [8, 60]], None), ([[40, 8], [18, 60]], OWN[2])])
 def test_groups_against_the_bias_are_not_told_together_where_one_is_large_or_none_is_known(
-    samples: list[list[int]], aligned: list[int] | None
+    samples: list[list[int]], own: list[list[bool]] | None
 ) -> None:
     values = {"accuracy": 0.9, "conflicting_accuracy": 0.25, "group_0_0_accuracy": 0.9, "group_1_1_accuracy": 0.95}
-    told = find_worst_group(GroupCounts.from_metrics("test", samples, values.get, aligned=aligned), *NAMES)
+    told = find_worst_group(GroupCounts.from_metrics("test", samples, values.get, aligned_cells=own), *NAMES)
     assert told is not None
     assert not any("conflict" in sentence or "agree" in sentence for sentence in told.short_sentences())
     assert any("fewer than 10 samples, too few to judge" in sentence for sentence in told.short_sentences())

@@ -375,7 +375,9 @@ def cheaper(accuracy: tuple[float, ...] = NEARLY, gap: float = 0.14, start: floa
     return over(*trials)
 
 
-CELLS = GroupSampleCounts({"val": [[40, 8], [0, 30]]}, ["cat", "dog"], ["dark", "light"], (0, 1))
+CELLS = GroupSampleCounts.from_sizes(
+    {"val": [[40, 8], [0, 30]], "classes": ["cat", "dog"], "biases": ["dark", "light"], "aligned": [0, 1]}
+)
 
 
 def grouped() -> StudyRecord:
@@ -391,8 +393,8 @@ def guessed() -> StudyRecord:
     """A complete study whose best is right in half of its conflicting samples and wrong in as many aligned ones."""
     shares = {"val/unbiased_accuracy": 0.52, "val/unbiased_accuracy_standard_error": 0.04}
     found = over(Told("baseline", [0.9], further=shares), Told("search", [0.91], further=shares))
-    found.group_sample_counts = GroupSampleCounts(
-        {"val": [[40, 8], [6, 30]]}, ["cat", "dog"], ["dark", "light"], (0, 1)
+    found.group_sample_counts = GroupSampleCounts.from_sizes(
+        {"val": [[40, 8], [6, 30]], "classes": ["cat", "dog"], "biases": ["dark", "light"], "aligned": [0, 1]}
     )
     return found
 

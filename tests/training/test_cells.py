@@ -32,8 +32,8 @@ def cells(table: Table, of: Facts) -> CellStatistics:
 def kinds(of: Facts) -> list[list[tuple[int, int]]]:
     """The places of cells that are alike."""
     places = [(y, s) for y in range(of.classes) for s in range(of.bias_classes or 0)]
-    if of.aligned:
-        return [[(y, s) for y, s in places if (y == of.aligned[s]) == own] for own in (False, True)]
+    if table := of.aligned_cells:
+        return [[(y, s) for y, s in places if table[y][s] == own] for own in (False, True)]
     return [[(y, s) for y, s in places if y == c] for c in range(of.classes)]
 
 
@@ -74,7 +74,8 @@ def oracle(table: Table, of: Facts) -> Expected:
 @st.composite
 def facts(draw: st.DrawFn) -> Facts:
     classes, groups = draw(st.integers(2, 4)), draw(st.integers(2, 4))
-    own = draw(st.none() | st.lists(st.integers(-1, classes - 1), min_size=groups, max_size=groups))
+    of_bias_class = st.integers(-1, classes - 1) | st.just((0, 1))
+    own = draw(st.none() | st.lists(of_bias_class, min_size=groups, max_size=groups))
     return Facts(classes, groups, (1,), aligned=None if own is None else tuple(own))
 
 

@@ -137,15 +137,15 @@ def _missing_interval_statements(results: Results, arm: Arm) -> Iterator[NoInter
 
 
 UNKNOWN_ALIGNMENT_TEXT = (
-    "No sample counts as agreeing or conflicting with the bias: the training samples do not show a bias class of its "
-    "own for each class. data.aligned can name a class for each bias class: all its others then count as conflicting."
+    "No sample counts as agreeing or conflicting with the bias: the training samples do not clearly show which bias "
+    "class goes with each class. data.aligned can name such pairs: all other samples then count as conflicting."
 )
 
 
 def _unknown_alignment_statements(results: Results) -> Iterator[FixedRemark]:
     """Yield where it is open which samples agree with the bias."""
     spec, groups = results.spec, results.record.group_sample_counts
-    if "aligned" in spec.base["data"] and len(groups.biases) > 1 and groups.aligned is None:
+    if "aligned" in spec.base["data"] and len(groups.biases) > 1 and groups.aligned_cells is None:
         yield FixedRemark(UNKNOWN_ALIGNMENT_TEXT)
 
 

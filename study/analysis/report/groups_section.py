@@ -67,7 +67,7 @@ def _too_many_groups_sentences(results: Results) -> Iterator[str]:
         + (
             " Here the summary has two figures instead: for the samples that agree with the bias (aligned_accuracy) "
             "and for those that conflict with it (conflicting_accuracy)."
-            if names.aligned
+            if names.aligned_cells
             else ""
         )
     )

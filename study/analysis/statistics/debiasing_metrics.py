@@ -42,7 +42,7 @@ def group_counts_of_arm(record: StudyRecord, arm: Arm, split: str) -> GroupCount
         found = arm.metric_statistics(f"{split}/{name}")
         return found.mean if found else None
 
-    return GroupCounts.from_metrics(split, cells, mean, aligned=record.group_sample_counts.aligned)
+    return GroupCounts.from_metrics(split, cells, mean, aligned_cells=record.group_sample_counts.aligned_cells)
 
 
 def worst_group_of_arm(record: StudyRecord, arm: Arm, split: str) -> WorstGroup | None:
@@ -97,8 +97,9 @@ def n_samples_of_accuracy(record: StudyRecord, arm: Arm, split: str, metric: str
     total = sum(map(sum, cells))
     if metric == "accuracy":
         return total
-    if metric in ("aligned_accuracy", "conflicting_accuracy") and counts.aligned is not None:
-        aligned = sum(cells[class_][bias] for bias, class_ in enumerate(counts.aligned) if class_ >= 0)
+    if metric in ("aligned_accuracy", "conflicting_accuracy") and counts.aligned_cells is not None:
+        rows = zip(cells, counts.aligned_cells, strict=True)
+        aligned = sum(size for sizes, of in rows for size, is_aligned in zip(sizes, of, strict=True) if is_aligned)
         return aligned if metric == "aligned_accuracy" else total - aligned
     if metric == "worst_group_accuracy":
         found = group_counts_of_arm(record, arm, split)

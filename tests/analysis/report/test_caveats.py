@@ -28,16 +28,18 @@ def test_what_is_not_known(spec, frozen):
     assert (drop.arm.trial_number, drop.searched, drop.fresh) == (1, 0.7, pytest.approx(0.74))
 
 
-@pytest.mark.parametrize(("aligned", "is_said"), [(None, True), ((0, 1), False)])
-def test_data_without_aligned_samples_say_so(tmp_path: Path, aligned: tuple[int, ...] | None, is_said: bool) -> None:
-    """A bias class may go with two classes; `aligned` is a key of a user's own data alone."""
+@pytest.mark.parametrize(("aligned", "is_said"), [(None, True), ([0, 1], False)])
+def test_data_without_aligned_samples_say_so(
+    tmp_path: Path, aligned: list[int | list[int]] | None, is_said: bool
+) -> None:
+    """`aligned` is a key of a user's own data alone."""
     table = tmp_path / "people.csv"
     table.write_text("x,group,status\n" + "".join(f"{n},{'fm'[n % 2]},{'ny'[n % 3 == 0]}\n" for n in range(80)))
     own = load_study(str(own_table_file(tmp_path, table)))
     found = record(Told("search", [0.5]))
     for spec, expected in ((own, is_said), (quickstart(), False)):
-        found.group_sample_counts = GroupSampleCounts(
-            {"val": [[4, 4], [4, 4]]}, classes=["n", "y"], biases=["f", "m"], aligned=aligned
+        found.group_sample_counts = GroupSampleCounts.from_sizes(
+            {"val": [[4, 4], [4, 4]], "classes": ["n", "y"], "biases": ["f", "m"], "aligned": aligned}
         )
         assert (FixedRemark(UNKNOWN_ALIGNMENT_TEXT) in said(FixedRemark, Results(spec, found))) is expected
 

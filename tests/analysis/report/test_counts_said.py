@@ -288,7 +288,7 @@ def test_titles_repeat_numbers_of_the_record() -> None:
 
 def test_why_many_groups_have_no_grid_is_said() -> None:
     many = record(Told("search", [0.6]))
-    many.group_sample_counts = GroupSampleCounts({"val": [[4, 1, 0]] * 10}, aligned=[0, 1, 2])
+    many.group_sample_counts = GroupSampleCounts.from_sizes({"val": [[4, 1, 0]] * 10, "aligned": [0, 1, 2]})
     section = groups_section(Results(ONE, many))
     assert section is not None
     (why,) = section.blocks

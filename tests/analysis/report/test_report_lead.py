@@ -529,7 +529,7 @@ def test_with_two_metrics_too_a_guess_has_no_gain_to_its_credit() -> None:
         *(told("confirm", 0.6 + by, 0.3 + by, seed, repeats=0) for seed, by in enumerate(off, 1)),
         *(told("confirm", 0.8 - by, 0.2 + by, seed, repeats=1) for seed, by in enumerate(off, 1)),
     )
-    found.group_sample_counts = GroupSampleCounts({"val": [[40, 8], [6, 30]]}, aligned=(0, 1))
+    found.group_sample_counts = GroupSampleCounts.from_sizes({"val": [[40, 8], [6, 30]], "aligned": [0, 1]})
     gain = only(FrontGainsOverBaseline, Results(spec, found))
     assert gain.is_guess
     assert any(one.is_clear for one in gain.gains.values())

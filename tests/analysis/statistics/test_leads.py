@@ -101,13 +101,14 @@ def test_the_worst_group_its_size_and_how_far_it_may_be_off() -> None:
 
 
 @pytest.mark.parametrize(
-    ("aligned", "conflicting"), [((0, 1), 36), ((1, 0), 165), (None, None), ((0, -1), 126), ((-1, -1), 201)]
+    ("aligned", "conflicting"),
+    [([0, 1], 36), ([1, 0], 165), (None, None), ([0, -1], 126), ([-1, -1], 201), ([[0, 1], -1], 120)],
 )
 def test_samples_that_conflict_are_counted_by_the_class_that_each_bias_class_goes_with(
-    aligned: tuple[int, ...] | None, conflicting: int | None
+    aligned: list[int | list[int]] | None, conflicting: int | None
 ) -> None:
     found = record(Told("search", [0.6]))
-    found.group_sample_counts = GroupSampleCounts({"val": [[75, 30], [6, 90]]}, aligned=aligned)
+    found.group_sample_counts = GroupSampleCounts.from_sizes({"val": [[75, 30], [6, 90]], "aligned": aligned})
     arm = arm_of_candidate(quickstart(), Results(quickstart(), found).ranked_all[0])
     counted = [n_samples_of_accuracy(found, arm, "val", f"{name}_accuracy") for name in ("aligned", "conflicting")]
     assert counted == [None if conflicting is None else 201 - conflicting, conflicting]
@@ -115,6 +116,6 @@ def test_samples_that_conflict_are_counted_by_the_class_that_each_bias_class_goe
 
 def test_more_bias_classes_than_classes_are_counted_too() -> None:
     found = record(Told("search", [0.6]))
-    found.group_sample_counts = GroupSampleCounts({"val": [[75, 30, 1], [6, 90, 2]]}, aligned=(0, 1, 1))
+    found.group_sample_counts = GroupSampleCounts.from_sizes({"val": [[75, 30, 1], [6, 90, 2]], "aligned": [0, 1, 1]})
     arm = arm_of_candidate(quickstart(), Results(quickstart(), found).ranked_all[0])
     assert n_samples_of_accuracy(found, arm, "val", "conflicting_accuracy") == 30 + 1 + 6

@@ -256,7 +256,7 @@ def split_error(draws: int, rng: np.random.Generator) -> Row:
     """How often the true accuracy lies within two of them."""
     spec, cells = quickstart(), [[300, 60], [40, 300]]
     told = record(Told("final", [0.5]))
-    told.group_sample_counts = GroupSampleCounts({"test": cells}, aligned=(0, 1))
+    told.group_sample_counts = GroupSampleCounts({"test": cells}, aligned_cells=[[True, False], [False, True]])
     true, inside = 0.8, []
     for right in rng.binomial(100, true, draws):
         told.trials[0].test_metrics = {"test/conflicting_accuracy": right / 100}

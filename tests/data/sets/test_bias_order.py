@@ -50,14 +50,16 @@ def test_a_bias_class_has_the_number_of_the_class_that_it_goes_with(workplace):
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        (None, {"wood": "cat", "grass": "dog", "field": "fox"}),
-        (["wood=fox", "grass=fox"], {"wood": "fox", "grass": "fox"}),
+        (None, {("wood", "cat"), ("grass", "dog"), ("field", "fox")}),
+        (["wood=fox", "grass=fox"], {("wood", "fox"), ("grass", "fox")}),
+        (["wood=cat", "wood=dog", "grass=fox"], {("wood", "cat"), ("wood", "dog"), ("grass", "fox")}),
         ([], None),
     ],
 )
 def test_the_class_of_each_bias_class_is_found_or_given(workplace, given, expected):
     facts = read(frame(), workplace, aligned=given).facts
-    said = None if facts.aligned is None else {GROUNDS[s]: KINDS[y] for s, y in enumerate(facts.aligned) if y >= 0}
+    own = facts.aligned_cells
+    said = own and {(GROUNDS[s], KINDS[y]) for y, row in enumerate(own) for s, is_own in enumerate(row) if is_own}
     assert said == expected
     assert facts == data.describe({"name": "table", **OF, "aligned": given})
 
@@ -66,8 +68,6 @@ def test_the_class_of_each_bias_class_is_found_or_given(workplace, given, expect
 def test_a_pair_that_the_data_have_not_is_refused(workplace, given):
     with pytest.raises(UserError, match=f"data.aligned: '{given}' given, allowed is BIAS=CLASS"):
         read(frame(), workplace, aligned=[given])
-    with pytest.raises(UserError, match="'wood' given with two classes"):
-        read(frame(), workplace, aligned=["wood=cat", "wood=dog"])
 
 
 @pytest.mark.parametrize("seed", range(3))
