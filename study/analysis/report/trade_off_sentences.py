@@ -112,7 +112,11 @@ class AccuracyTradeOff(Statement):
 
     def __str__(self) -> str:
         changes = "; it ".join(self._change_text(name, change) for name, change in self.changes.items())
-        return f"From the baseline to {self.best.label} accuracy on the {self.split} split {changes}."
+        told = f"From the baseline to {self.best.label} accuracy on the {self.split} split {changes}."
+        if any(one.is_clear is None and one.value and not one.is_over_samples for one in self.changes.values()):
+            why = f"{self.best.label} has no seeds" if self.best.is_reference else "it takes two seeds or more"
+            told += f" There is no interval: {why}."
+        return told
 
     def _change_text(self, name: str, change: Difference) -> str:
         where = SAMPLES_TEXT_BY_ACCURACY[name.split("/")[1]]
@@ -130,9 +134,6 @@ class AccuracyTradeOff(Statement):
             told += f", while the split's error is {formatting.format_difference(name, error, signed=False)}"
         if change.is_clear is None and change.is_over_samples:
             told += ", whose error on other samples is not known"
-        elif change.is_clear is None:
-            told += ", without an interval: "
-            told += f"{self.best.label} has no seeds" if self.best.is_reference else "it takes two seeds or more"
         return f"{verb} {where}, from {before} to {after}: {told}"
 
 

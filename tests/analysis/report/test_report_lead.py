@@ -424,7 +424,7 @@ def test_a_change_without_an_interval_is_told_with_its_direction_and_why() -> No
     for arm, why in ((best, "it takes two seeds or more"), (fitted, "logistic regression has no seeds")):
         told = str(AccuracyTradeOff("test", before, arm, {"test/accuracy": Difference(-0.161, None)}))
         assert " accuracy on the test split fell overall, from " in told
-        assert told.endswith(f": -16.1 points, without an interval: {why}.")
+        assert told.endswith(f": -16.1 points. There is no interval: {why}.")
 
 
 @pytest.mark.parametrize("interval", [(-0.112, -0.088), None])
