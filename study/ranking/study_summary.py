@@ -357,7 +357,7 @@ def summary_lines(summary: StudySummary) -> list[str]:
     params = ", ".join(f"{key} = {format_parameter(value)}" for key, value in (leads.params or {}).items())
     rule = f", {summary.chosen_by}" if len(summary.front or ()) > 1 else ""
     texts.append(f"{leading}{rule}: trial {leads.trial}{f', {params}' if params else ''}")
-    texts += _reference_lines(summary.references, summary.metrics) if summary.references else []
+    texts += _reference_lines(summary.references, summary.metrics, summary.arms.values()) if summary.references else []
     for why in dict.fromkeys(summary.untested.values()):
         numbers = [str(number) for number, other in summary.untested.items() if other == why]
         texts.append(f"test split not read for trial{'s' * (len(numbers) > 1)} {list_few_names(numbers, 4)}: {why}")
@@ -375,9 +375,10 @@ def constraints_broken_by_arm(summary: StudySummary, arm: ArmSummary) -> dict[Me
     return {each: by for each, by in known.items() if by > 0}
 
 
-def _reference_lines(references: ReferencesSummary, own: Sequence[str]) -> list[str]:
+def _reference_lines(references: ReferencesSummary, own: Sequence[str], arms: Iterable[ArmSummary]) -> list[str]:
     """Return what needs no search, by the study's own metrics, and whether that is the result."""
-    lines = ["without a search:"] if references.references else []
+    where = ", judged on all folds" if any(len(arm.folds or ()) == 1 for arm in arms) else ""
+    lines = [f"without a search{where}:"] if references.references else []
     on_test = [f"test/{name.split('/')[1]}" for name in own]
     shown = dict.fromkeys([*own, *on_test, *(name.replace("log_loss", "accuracy") for name in on_test)])
     for one in references.references:
@@ -429,10 +430,11 @@ def fold_and_seed_counts_text(folds: Sequence[int], seeds: int) -> str:
     """Return what a value is of, `5 folds, 5 seeds`.
 
     Args:
-        folds: that the trials ran on; one alone is not named.
+        folds: that the trials ran on.
         seeds: number of seeds; 0: it knows none.
     """
-    return f"{len(folds)} folds, " * (len(folds) > 1) + (pluralise(seeds, "seed") if seeds else "no seed")
+    counted = pluralise(seeds, "seed") if seeds else "no seed"
+    return f"{pluralise(len(folds), 'fold')}, {counted}" if folds else counted
 
 
 def _interval_note(rows: Sequence[tuple[str, ArmSummary]]) -> list[str]:

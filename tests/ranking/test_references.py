@@ -24,7 +24,7 @@ from told_studies import (
 
 import study
 from study.analysis.figures import FIGURES
-from study.analysis.report.conclusions import conclusion_statements
+from study.analysis.report.conclusions import GainOverBaseline, conclusion_statements
 from study.analysis.report.figure_captions import FIGURE_CAPTIONS
 from study.analysis.report.page_formats import page_to_markdown
 from study.analysis.report.reference_sentences import (
@@ -396,6 +396,10 @@ def test_a_search_on_one_fold_is_not_compared_while_it_goes_on() -> None:
     assert (results.reference_as_result, results.references_above_best, results.reference_standing) == (None, [], None)
     assert not said(ReferenceIsResult, results)
     assert not said(ResultBesideReference, results)
+    text = "\n".join(study_summary.summary_lines(study_summary.summarise_study(results)))
+    assert "60.0% (1 fold, 1 seed)" in text
+    assert "without a search, judged on all folds:" in text
+    assert "both on one fold, seed 0" in str(only(GainOverBaseline, results))
 
 
 def test_of_fresh_seeds_the_means_are_compared() -> None:

@@ -205,7 +205,7 @@ def seed_numbers_text(numbers: Sequence[int]) -> str:
 
 
 def seeds_text(numbers: Sequence[int], folds: int = 0) -> str:
-    """Return `seed 0`, `3 seeds (1, 2, 3)`, or `5 folds, each time on a seed of its own (...)`.
+    """Return `seed 0`, `one fold, seed 0`, `3 seeds (1, 2, 3)`, or `5 folds, each time on a seed of its own (...)`.
 
     Args:
         folds: how many folds the trials ran on; 0: the data have none.
@@ -216,7 +216,7 @@ def seeds_text(numbers: Sequence[int], folds: int = 0) -> str:
     if not numbers:
         return "no seed yet"
     if len(numbers) == 1:
-        return f"seed {numbers[0]}"
+        return "one fold, " * (folds == 1) + f"seed {numbers[0]}"
     repeated = "" if len(set(numbers)) == len(numbers) else ", some repeated"
     return f"{len(numbers)} seeds ({', '.join(map(str, numbers))}{repeated})"
 
