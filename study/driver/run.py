@@ -234,7 +234,7 @@ def changed_keys_of_studies(home: Home, specs: Iterable[StudySpec]) -> Iterator[
 
 
 def format_changed_keys(differing: Sequence[str]) -> str:
-    """Return differences as the lines of a message."""
+    """Return changed keys as the lines of a message."""
     more = [f"and {len(differing) - MAX_SHOWN_CHANGED_KEYS} more"] if len(differing) > MAX_SHOWN_CHANGED_KEYS else []
     return "\n".join([*differing[:MAX_SHOWN_CHANGED_KEYS], *more])
 
