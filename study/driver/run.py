@@ -183,10 +183,6 @@ def _finished_training(home: Home, spec: StudySpec) -> RunEnd | None:
     return None if is_cut_off else RunEnd(folder, existing, record, None, has_run_trials=False)
 
 
-MAX_SHOWN_CHANGED_KEYS = 20
-"""Keys that a refusal names at most."""
-
-
 def run_remaining_studies(
     home: Home,
     specs: Sequence[StudySpec],
@@ -231,6 +227,10 @@ def changed_keys_of_studies(home: Home, specs: Iterable[StudySpec]) -> Iterator[
             if key not in seen and before.get(key) != given.get(key) and not key.startswith("resources."):
                 seen.add(key)
                 yield f"{key}: {before.get(key)!r} before, {given.get(key)!r} given ({spec.name})"
+
+
+MAX_SHOWN_CHANGED_KEYS = 20
+"""Keys that a refusal names at most."""
 
 
 def format_changed_keys(differing: Sequence[str]) -> str:

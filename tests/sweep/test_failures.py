@@ -120,9 +120,8 @@ def test_what_cuda_says_is_written_as_cuda_writes_it() -> None:
     runtime = ctypes.CDLL(str(libraries[0]))
     runtime.cudaGetErrorString.restype = ctypes.c_char_p
     texts = {runtime.cudaGetErrorString(code).decode().rstrip(".") for code in range(1000)}
-    assert {pattern.message_part for pattern in gpu_errors.CUDA_ERROR_PATTERNS} - texts == {
-        "insufficient resources"
-    }  # of cuSPARSE
+    of_cusparse = {"insufficient resources"}
+    assert {pattern.message_part for pattern in gpu_errors.CUDA_ERROR_PATTERNS} - texts == of_cusparse
 
 
 @given(st.sampled_from(gpu_errors.CUDA_ERROR_PATTERNS).map(lambda pattern: pattern.message_part))
