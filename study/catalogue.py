@@ -96,13 +96,13 @@ class Catalogue:
             UserError: there is none, it cannot be loaded, it is not of the right form, or the name is taken.
         """
         entries = _entry_points_by_name(self.entry_point_group).get(name, ())
-        own = self.load_builtins()
+        builtins = self.load_builtins()
         if not entries:
-            if name in own:
-                return own[name]
+            if name in builtins:
+                return builtins[name]
             raise UserError(f"{name!r}: not found. If a distribution has it, it must be installed on this machine, too")
-        if name in own or len(entries) > 1:
-            others = " and this package" if name in own else ""
+        if name in builtins or len(entries) > 1:
+            others = " and this package" if name in builtins else ""
             raise UserError(
                 f"{name!r} is declared by {self.declaring_distributions(name)}{others} (entry point "
                 f"{self.entry_point_group}): a name can have one meaning. Give the entry another name, or uninstall it"

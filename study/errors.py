@@ -169,8 +169,8 @@ def closest_spellings(word: str, valid: Iterable[str]) -> list[str]:
     plain = _normalise_spelling(word)
     alike = [other for other in words if plain == _normalise_spelling(other)][:1]
     same = alike or NAMES_BY_PAPER_WORD.get(plain, "").split()
-    if same:  # what a paper calls so is meant, not what is spelt nearly so
-        return same if all(name in words for name in same) else []
+    if not {*same, *(name.partition("+")[0] for name in same)}.isdisjoint(words):
+        return same if all(name in words for name in same) else []  # what a paper calls so, not what is spelt nearly so
     first, second = _split_first_part(word)
     by_second = {_split_first_part(other)[1]: other for other in words if _split_first_part(other)[0] == first}
     if first and by_second:

@@ -30,6 +30,7 @@ METRICS = ["val/accuracy", "val/auc", "val/equalized_odds"]
         ("CCL-K", METHODS, "fair_cclk"),
         ("dcl", METHODS, "debiased_info_nce"),
         ("dcl", ["end"], None),
+        ("cclk", ["cclk-fig3", "quickstart"], "cclk-fig3"),
         ("Cross-Entropy", METHODS, "cross_entropy"),
     ],
 )

@@ -246,7 +246,7 @@ def evaluate(
         error = found.metrics.get(f"{name}_standard_error")
         line = f"{name:<32} {format_metric(name, value, error)}{group_size_text(found.group_sizes.get(name))}"
         print_text(f"{line:<50} {groups[name]}" if name in groups else line)
-    if not found.group_sizes:
+    if not any(found.group_sizes.values()) and not foreign:
         way = "; --set data.bias=COLUMN takes a column of the table as bias" if is_own else ""
         print_text(f"no groups: the data have no bias labels{way}")
     if undefined:

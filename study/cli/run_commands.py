@@ -82,6 +82,7 @@ def resume(
     if is_remote_address(address, follow):
         from study.commands import changes_on_resume, extend_study
         from study.home.record import StudyRecord
+        from study.ranking import Results
 
         def check(folder: "StudyFolder") -> None:
             if trials is not None:
@@ -89,7 +90,7 @@ def resume(
             if assignments:
                 changes_on_resume.placement_on_resume(folder, StudyRecord.load(folder.ledger_file), assignments)
             if failed:
-                extend_study.trial_numbers_to_retry(folder)
+                extend_study.trial_numbers_to_retry(Results.load(folder))
 
         command = ["resume", *to_option_words(trials=trials, failed=failed, quiet=quiet, set=assignments)]
         is_changed = trials is not None or assignments or failed

@@ -105,6 +105,9 @@ def convert_ray_errors(address: str) -> Iterator[None]:
 JOB_POLL_INTERVAL_S = 0.5
 """Seconds between two looks at a job that is waited for."""
 
+STUDY_STOP_TIMEOUT_S = 180.0
+"""Seconds that the driver of a study gets to stop."""
+
 COMMAND_ANSWER_TIMEOUT_S = 180.0
 """Seconds that a command's answer may take: a job has to start for it, and all cores of the head may be busy."""
 
@@ -226,21 +229,18 @@ class JobClient:
             raise UserError(f"{driver.study}: runs ({driver.id}). Stop it first: {how}")
         return driver
 
-    def stop_study(self, name: str, patience: float = 180.0) -> DriverJob:
+    def stop_study(self, name: str) -> DriverJob:
         """Ask the driver of a study to stop, and wait until it has.
 
-        Args:
-            patience: seconds that it gets.
-
         Raises:
-            UserError: it does not run, or does not stop in time.
+            UserError: it does not run, or does not stop within `STUDY_STOP_TIMEOUT_S`.
         """
         last = self.last_job_of_study(name)
         if last.has_ended:
             raise UserError(f"{name}: does not run ({last.id}, {last.state})")
         with convert_ray_errors(self.address):
             self._client.stop_job(last.id)
-        return self.wait_for_job(last.id, patience)
+        return self.wait_for_job(last.id, STUDY_STOP_TIMEOUT_S)
 
     def wait_for_job(self, job: str, patience: float | None = None, expected: str = "stop") -> DriverJob:
         """Wait until a job is over, and return it.

@@ -144,13 +144,13 @@ def _shares_own_pid_namespace(pid: int) -> bool:
         return not Path("/proc/self/ns/pid").exists()
 
 
-def signal_and_wait(processes: Iterable[psutil.Process], number: signal.Signals, patience: float) -> None:
-    """Send a signal to processes, and wait at most `patience` seconds until they have ended."""
+def signal_and_wait(processes: Iterable[psutil.Process], number: signal.Signals) -> None:
+    """Send a signal to processes, and wait at most 10 s until they have ended."""
     told = list(processes)
     for one in told:
         with suppress(psutil.Error):
             one.send_signal(number)
-    psutil.wait_procs(told, timeout=patience)
+    psutil.wait_procs(told, timeout=10.0)
 
 
 MLFLOW_USER = "admin"
@@ -468,7 +468,7 @@ class LocalCluster(LocalClusterState):
             The number of processes.
         """
         drivers = find_cluster_processes(self.cluster_mark, self.scratch, RAY_JOB_VARIABLE)
-        signal_and_wait(drivers, signal.SIGTERM, 10.0)
+        signal_and_wait(drivers, signal.SIGTERM)
         everything = set[psutil.Process]().union(*(part.process_tree() for part in self.processes))
         everything |= find_cluster_processes(self.cluster_mark, self.scratch)
         for part in reversed(self.processes):
@@ -476,7 +476,7 @@ class LocalCluster(LocalClusterState):
         deadline = time.monotonic() + 10.0
         while self.living_processes() and time.monotonic() < deadline:
             time.sleep(0.1)
-        signal_and_wait(everything | find_cluster_processes(self.cluster_mark, self.scratch), signal.SIGKILL, 10.0)
+        signal_and_wait(everything | find_cluster_processes(self.cluster_mark, self.scratch), signal.SIGKILL)
         for child in self._children.values():
             with suppress(subprocess.TimeoutExpired):
                 child.wait(5)

@@ -21,8 +21,8 @@ from study.cluster.log_share import (
     MANIFEST_RENEWAL_INTERVAL_S,
     SHARED_FILES,
     SHARED_FOLDERS,
+    STUDY_LINK_NAME,
 )
-from study.cluster.log_share import STUDY_LINK_NAME as WINDOW
 from study.errors import StudyNotFoundError, UserError, find_disk_error
 from study.files import is_safe_file_name, replace_atomically, safe_path_below, sha256_of_file, write_atomically
 from study.home.folder import HOME_FORMAT_VERSION, FetchOrigin, Home, StudyFolder, read_fetch_origin, write_home_format
@@ -311,7 +311,8 @@ class RemoteStudy:
         return self._last.python if self._last else self._known.python if self._known else "python"
 
     def _read_shared_file(self, name: str, lines: int, most: int) -> Iterator[bytes]:
-        return self._head.read_log_file(self._node, f"{LOG_SHARES_FOLDER}/{self._name}/{WINDOW}/{name}", lines, most)
+        path = f"{LOG_SHARES_FOLDER}/{self._name}/{STUDY_LINK_NAME}/{name}"
+        return self._head.read_log_file(self._node, path, lines, most)
 
     def _find_or_make_manifest(self) -> ShareManifest:
         """Return what there is to download; where no living node shares its files, start a job that does."""

@@ -82,7 +82,8 @@ def export_best(
     for path, candidate in zip(paths, candidates, strict=True):
         study = exported_spec(folder, results, candidate, choice)
         file = path.name if path.name.isprintable() else "FILE"
-        trial = study_command("trial", file, *_trial_fold_option(candidate))
+        fold = () if candidate.trial.fold is None else ("--fold", candidate.trial.fold)
+        trial = study_command("trial", file, *fold)
         head = CONFIGURATION_HEADER.format(study=spec.name, train=study_command("train", file), trial=trial)
         if results.reference_as_result:
             head += f"# The result of that study needs no search: {results.reference_as_result.name_in_sentence}.\n"
@@ -156,11 +157,6 @@ CONFIGURATION_HEADER = """\
 # A configuration of the study {study}, complete: the best of its search or among them. Train it: {train}
 # `origin` says how it was found; the trial's metrics come back with: {trial}
 """
-
-
-def _trial_fold_option(candidate: Candidate) -> list[str]:
-    """Return the option of `study trial` for the fold, which a configuration does not contain."""
-    return [] if candidate.trial.fold is None else ["--fold", str(candidate.trial.fold)]
 
 
 def exported_spec(folder: StudyFolder, results: Results, candidate: Candidate, choice: CandidateSelection) -> StudySpec:

@@ -61,18 +61,14 @@ def retry_failed_trials(folder: StudyFolder, spec: StudySpec) -> StudyRecord:
         UserError: nothing has failed, or another process runs the study.
     """
     with _open_for_extension(folder) as (ledger, record):
-        record.apply(ledger.append(TrialsRetried(numbers := tuple(_trial_numbers_to_retry(Results(spec, record))))))
+        record.apply(ledger.append(TrialsRetried(numbers := tuple(trial_numbers_to_retry(Results(spec, record))))))
         for number in numbers:
             folder.error_file(number).unlink(missing_ok=True)
         return record
 
 
-def trial_numbers_to_retry(folder: StudyFolder) -> list[int]:
+def trial_numbers_to_retry(results: Results) -> list[int]:
     """Return the trials that `retry_failed_trials` would run again; raise as it does."""
-    return _trial_numbers_to_retry(Results.load(folder))
-
-
-def _trial_numbers_to_retry(results: Results) -> list[int]:
     found = failed_trial_numbers(results.record)
     to_test = () if found else StagesAfterSearch(results.spec, results.record).trials_to_test()
     if not found and not any(trial.test_failure for trial in to_test):

@@ -293,9 +293,10 @@ def create_or_extend_training(home: Home, spec: StudySpec, function: bytes | Non
     """
     folder = home.study_or_none(spec.name)
     if folder is None and (other := counterpart_with_equal_configuration(home, spec)) is not None:
+        use = f". To use it: {study_command('predict', other.name)} INPUTS" if other.has_models_that_predict else ""
         raise UserError(
             f"{spec.name}: would train what {other.name} has trained: the best of {(spec.origin or {})['study']} is "
-            f"its baseline, so there is nothing to compare it with{_model_usage_text(other)}"
+            f"its baseline, so there is nothing to compare it with{use}"
         )
     if folder is None:
         return home.create_study(spec, function)
@@ -305,11 +306,6 @@ def create_or_extend_training(home: Home, spec: StudySpec, function: bytes | Non
     Ledger(folder.ledger_file).close()  # refuses while another process trains it
     folder.write_spec(replace(spec, final_seeds=tuple(seeds)))
     return folder
-
-
-def _model_usage_text(spec: StudySpec) -> str:
-    """Return how a final training's models classify; empty where they do not."""
-    return f". To use it: {study_command('predict', spec.name)} INPUTS" if spec.has_models_that_predict else ""
 
 
 def seeds_of_training(existing: StudySpec, spec: StudySpec, place: str) -> tuple[int, ...]:

@@ -95,7 +95,7 @@ class StudyProgress:
     def numbers_that_print_line(self) -> tuple[object, ...]:
         """Return the numbers that cause a further plain line when one of them changes."""
         has_pace = self._n_epochs_done() > 0  # from the first epoch on the time to go is shown
-        return self.trial_counts(), self.n_enqueued(), self.n_stopping(), self._record.has_search_end_request, has_pace
+        return self.trial_counts(), self._request_counts(), self._record.has_search_end_request, has_pace
 
     def best_text(self) -> str:
         """Return the best complete trial so far with the baseline's value, in words; empty before there is one.
@@ -154,13 +154,9 @@ class StudyProgress:
         broken = self._spec.objective.broken_constraints(score)
         return f"breaks {' and '.join(map(str, broken))}" if broken else ""
 
-    def n_enqueued(self) -> int:
-        """Count the configurations that users asked for and that were not tried yet."""
-        return count_untried_enqueued(self._record)
-
-    def n_stopping(self) -> int:
-        """Count the running trials that end at their next report because a user asked for that."""
-        return len(trials_stopping_soon(self._record))
+    def _request_counts(self) -> dict[str, int]:
+        """Count the configurations that users asked for and that were not tried yet, and the trials that end soon."""
+        return {"enqueued": count_untried_enqueued(self._record), "stopping": len(trials_stopping_soon(self._record))}
 
     def metric_warnings(self) -> list[str]:
         """Return what is wrong with the metric, as far as it shows yet.
@@ -201,8 +197,7 @@ class StudyProgress:
 
     def progress_line(self) -> str:
         """Return all that is known of the study, in one line."""
-        asked = {"enqueued": self.n_enqueued(), "stopping": self.n_stopping()}
-        there = {state: count for state, count in (self.trial_counts() | asked).items() if count}
+        there = {state: count for state, count in (self.trial_counts() | self._request_counts()).items() if count}
         texts = {state: f"{count} {state}" for state, count in there.items()}
         texts |= {"waiting": self._waiting_text(there["waiting"])} if "waiting" in there else {}
         counts = ", ".join(texts.values())

@@ -41,15 +41,15 @@ class ProgressView:
         A study that is not in the home yet has an empty record: only the step that it is told is shown, and a terminal
         does not keep it.
         """
-        shown = _StudyOnConsole(self._console, StudyProgress(spec, record), is_there=bool(record.id))
+        shown = _StudyOnConsole(self._console, StudyProgress(spec, record), is_in_home=bool(record.id))
         if self._quiet:
             yield shown.drop_text
         elif self._console.is_terminal and not self._console.is_dumb_terminal:
-            live = Live(shown.live_line(), console=self._console, auto_refresh=False, transient=not shown.is_there)
+            live = Live(shown.live_line(), console=self._console, auto_refresh=False, transient=not shown.is_in_home)
             with live, repeat_in_thread(LIVE_LINE_INTERVAL_S, lambda: shown.refresh_live_line(live)):
                 yield shown.show_unless_step
         else:
-            with repeat_in_thread(PLAIN_LINE_INTERVAL_S, shown.print_if_changed) if shown.is_there else nullcontext():
+            with repeat_in_thread(PLAIN_LINE_INTERVAL_S, shown.print_if_changed) if shown.is_in_home else nullcontext():
                 yield shown.show_text
 
 
@@ -86,8 +86,8 @@ def repeat_in_thread(interval_s: float, show: Callable[[], None]) -> Iterator[No
 class _StudyOnConsole:
     """One study on a console."""
 
-    def __init__(self, console: Console, progress: StudyProgress, is_there: bool) -> None:
-        self.progress, self.is_there = progress, is_there
+    def __init__(self, console: Console, progress: StudyProgress, is_in_home: bool) -> None:
+        self.progress, self.is_in_home = progress, is_in_home
         self._console, self._warned = console, set[str]()
         self._printed: object = None
 
@@ -107,7 +107,7 @@ class _StudyOnConsole:
 
     def live_line(self) -> Text:
         """Return the line that a terminal shows."""
-        if not self.is_there:
+        if not self.is_in_home:
             return Text(escape_control(f"{clock_text(self.progress.elapsed_seconds())}  {self.progress.phase()}"))
         return Text(escape_control(self.progress.progress_line()))
 

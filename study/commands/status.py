@@ -101,7 +101,7 @@ def study_status_lines(status: StudyStatus) -> list[str]:
     told = status.summary
     texts = study_summary.summary_lines(told)
     if told.state != "running" or told.final or "best" in told.arms:
-        if told.state != "complete":
+        if told.state not in ("complete", "failed"):
             texts.append("so far    the study is not over, and what follows may change")
         texts += report_lead.report_lead_lines(status.lead)
     texts += [f"warning   {tie.message}" for tie in status.ties]

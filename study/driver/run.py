@@ -183,10 +183,6 @@ def _finished_training(home: Home, spec: StudySpec) -> RunEnd | None:
     return None if is_cut_off else RunEnd(folder, existing, record, None, has_run_trials=False)
 
 
-MAX_SHOWN_CHANGED_KEYS = 20
-"""Keys that a refusal names at most."""
-
-
 def run_remaining_studies(
     home: Home,
     specs: Sequence[StudySpec],
@@ -233,8 +229,12 @@ def changed_keys_of_studies(home: Home, specs: Iterable[StudySpec]) -> Iterator[
                 yield f"{key}: {before.get(key)!r} before, {given.get(key)!r} given ({spec.name})"
 
 
+MAX_SHOWN_CHANGED_KEYS = 20
+"""Keys that a refusal names at most."""
+
+
 def format_changed_keys(differing: Sequence[str]) -> str:
-    """Return differences as the lines of a message."""
+    """Return changed keys as the lines of a message."""
     more = [f"and {len(differing) - MAX_SHOWN_CHANGED_KEYS} more"] if len(differing) > MAX_SHOWN_CHANGED_KEYS else []
     return "\n".join([*differing[:MAX_SHOWN_CHANGED_KEYS], *more])
 

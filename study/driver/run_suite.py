@@ -95,7 +95,7 @@ def _say_how_to_continue(given: str) -> Iterator[None]:
     try:
         yield
     except (StudyStoppedError, StartInterruptedError) as error:
-        raise type(error)(f"{error} and then with the suite: {command}") from error
+        raise type(error)(f"{error}. The suite goes on by: {command}") from error
     except KeyboardInterrupt:
         raise StartInterruptedError(f"stopped. Nothing is lost; go on with it: {command}") from None
 

@@ -187,9 +187,10 @@ def _explain_error(
 
 def name_beside_fair_kl(given: str) -> str | None:
     """Return the method that a name with FairKL means, as `fairkl` or `sup_con+fair_kl`; None: it means no such one."""
-    meant = [given] if "+" in given else closest_spellings(given, ["eps_sup_info_nce+fair_kl"])
+    known = [*methods.method_names(), "eps_sup_info_nce+fair_kl"]
+    meant = [given] if "+" in given else closest_spellings(given, known)
     name, plus, regulariser = meant[0].partition("+") if meant else ("", "", "")
-    is_takeable = name in methods.method_names() and "regulariser" in methods.method_knobs({"name": name})
+    is_takeable = name in known and "regulariser" in methods.method_knobs({"name": name})
     return name if is_takeable and (plus, regulariser) == ("+", "fair_kl") else None
 
 

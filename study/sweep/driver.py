@@ -35,7 +35,7 @@ from study.sweep.ray_runtime import JoinedCluster, RayStarter, TrialSlots, count
 from study.sweep.reference_process import ReferenceFitter
 from study.sweep.stop_on_signals import stop_study_on_signals
 from study.sweep.tune_adapters import RequestInbox
-from study.text import print_text, study_command
+from study.text import list_few_names, print_text, study_command
 from study.training import function_loading
 from study.upstream.ray_internals import count_memory_kills_as_deaths, end_process_at_once, is_ray_job
 
@@ -73,8 +73,7 @@ def _data_differences(spec: StudySpec, datasets: Mapping[str, Dataset], last: Se
             yield f"{before['title']}{place}: fingerprint {dataset.fingerprint}, was {before['digest']}."
             written = _files_written_since(data.user_files(section), last.time)
             if written:
-                more = f" and {len(written) - MAX_NAMED_FILES} more" if len(written) > MAX_NAMED_FILES else ""
-                yield f"Written since then: {', '.join(str(file) for file in written[:MAX_NAMED_FILES])}{more}."
+                yield f"Written since then: {list_few_names(list(map(str, written)), MAX_NAMED_FILES)}."
 
 
 def _files_written_since(files: Sequence[Path], seconds: float) -> list[Path]:

@@ -172,13 +172,13 @@ def _classify_exception(error: BaseException) -> TrialFailure:
         return TrialFailure("OOM", _exception_line(error))
     if isinstance(error, FirstYieldError):
         return TrialFailure("BUG", _exception_line(error), affects_all_trials=True)
-    reason, sign = _exception_line(error), find_gpu_error_pattern(error_message(error))
-    if sign is None:
+    reason, pattern = _exception_line(error), find_gpu_error_pattern(error_message(error))
+    if pattern is None:
         return TrialFailure("BUG", reason)
-    if sign.meaning in ("memory", "host memory"):
-        return TrialFailure("OOM", reason, needs_whole_gpu=sign.meaning == "memory")
-    advised = f"{reason}. Remedy: {sign.advice}" if sign.advice else reason
-    return TrialFailure("BUG" if sign.meaning == "code" else "PREEMPTED", advised)
+    if pattern.meaning in ("memory", "host memory"):
+        return TrialFailure("OOM", reason, needs_whole_gpu=pattern.meaning == "memory")
+    advised = f"{reason}. Remedy: {pattern.advice}" if pattern.advice else reason
+    return TrialFailure("BUG" if pattern.meaning == "code" else "PREEMPTED", advised)
 
 
 def _exception_line(error: BaseException) -> str:

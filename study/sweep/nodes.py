@@ -61,11 +61,11 @@ class TrialNodes:
 
     def __init__(self, resources: TrialResources, list_nodes: Callable[[], Iterable[RayNode]]) -> None:
         self._resources, self._list_nodes = resources, list_nodes
-        self._left_out: dict[str, str] = {}
+        self._excluded: dict[str, str] = {}
 
     def fitting_nodes(self) -> list[RayNode]:
-        """Return the living nodes that a trial fits on, without those left out."""
-        return [node for node in self._living_nodes() if node["NodeID"] not in self._left_out and self._fits_node(node)]
+        """Return the living nodes that a trial fits on, without the excluded ones."""
+        return [node for node in self._living_nodes() if node["NodeID"] not in self._excluded and self._fits_node(node)]
 
     def available_resources(self) -> dict[str, float]:
         """Return what these nodes have of each resource, all together."""
@@ -92,8 +92,8 @@ class TrialNodes:
                 bundle[resource] = ACCELERATOR_RESOURCE_AMOUNT
             else:
                 labels[GPU_TYPE_LABEL] = kind
-        if self._left_out:
-            labels[NODE_ID_LABEL] = f"!in({','.join(self._left_out)})"  # no blanks: Ray 2.60 stops reading at one
+        if self._excluded:
+            labels[NODE_ID_LABEL] = f"!in({','.join(self._excluded)})"  # no blanks: Ray 2.60 stops reading at one
         return bundle, labels
 
     def exclude_node(self, machine: str, host: str, reason: str) -> bool:
@@ -104,21 +104,21 @@ class TrialNodes:
             host: its name.
 
         Returns:
-            Whether it was not left out before.
+            Whether it was not excluded before.
         """
-        if machine in self._left_out:
+        if machine in self._excluded:
             return False
-        self._left_out[machine] = f"{host}: {reason}"
+        self._excluded[machine] = f"{host}: {reason}"
         return True
 
     def check_node_left(self) -> None:
         """Check that a trial can still be placed.
 
         Raises:
-            NoNodeLeftError: each node that it fits on was left out.
+            NoNodeLeftError: each node that it fits on is excluded.
         """
-        if self._left_out and not self.fitting_nodes():
-            raise NoNodeLeftError(self._left_out.values())
+        if self._excluded and not self.fitting_nodes():
+            raise NoNodeLeftError(self._excluded.values())
 
     def wait_for_fitting_node(self, grows: bool, tell: Callable[[str], None], stopping: Callable[[], bool]) -> None:
         """Wait until the cluster has a node that a trial fits on; where it grows by itself, only say that it has none.

@@ -306,6 +306,13 @@ class EventTranslator:
         change.removed_tags |= set(names)
         change.tags = {name: value for name, value in change.tags.items() if name not in change.removed_tags}
 
+    def _mark_run(self, key: str, tag: str, is_marked: bool) -> None:
+        """Tag a run with `true`, or take the tag from it."""
+        if is_marked:
+            self._set_tags(key, {tag: "true"})
+        else:
+            self._remove_tags(key, [tag])
+
     def _on_study_created(self, event: events.StudyCreated) -> None:
         change = self._pending_update(STUDY_RUN_KEY)
         change.name, change.start_ms = self._spec.name, mlflow_runs.to_milliseconds(event.time)
@@ -364,8 +371,7 @@ class EventTranslator:
             tags["study.picked_by"] = ", ".join(p.rule.name for p in picks if p.trial_number == of)
         if stage == "ablation":
             tags["study.moved"] = self._ablation_step_text(trial.params)
-        given = ", ".join(f"{key} = {self._spec.label_with_name(key, value)}" for key, value in trial.params.items())
-        tags[mlflow_runs.NOTE_TAG] = "\n\n".join(filter(None, (STAGE_NOTES[stage].format(of), escape_markdown(given))))
+        tags[mlflow_runs.NOTE_TAG] = self._note_with_params(STAGE_NOTES[stage].format(of), trial.params)
         self._set_tags(key, {**inherited_tags(self._spec, self.record, trial), **tags})
         own = {"train.seed": trial.seed, "train.epochs": self._spec.epochs}
         document = self._spec.trial_document({**trial.params, **own})
@@ -373,6 +379,10 @@ class EventTranslator:
         if told := self._dataset_summaries().get(data.section_key(document["data"])):
             change.dataset_inputs = [mlflow_runs.to_dataset_input(document["data"], told)]
         self._progress.open.append(key)
+
+    def _note_with_params(self, note: str, params: Params) -> str:
+        given = ", ".join(f"{key} = {self._spec.label_with_name(key, value)}" for key, value in params.items())
+        return "\n\n".join(filter(None, (note, escape_markdown(given))))
 
     def _dataset_inputs(self) -> "list[DatasetInput]":
         return [mlflow_runs.to_dataset_input(json.loads(key), told) for key, told in self._dataset_summaries().items()]
@@ -533,10 +543,7 @@ class EventTranslator:
         """
         arms = summarise_study(found).arms
         if "final" in arms:  # one that was stopped before any seed was complete has nothing to compare
-            has_result = bool(arms["final"].metrics)
-            self._set_tags(STUDY_RUN_KEY, {RESULT_TAG: "true"}) if has_result else self._remove_tags(
-                STUDY_RUN_KEY, [RESULT_TAG]
-            )
+            self._mark_run(STUDY_RUN_KEY, RESULT_TAG, bool(arms["final"].metrics))
         keys = []
         for who, arm in self._result_arms(found):
             key = mlflow_runs.result_run_key(who, arm.trial)
@@ -559,14 +566,10 @@ class EventTranslator:
                 change.params |= fixed_params(self._spec)
             change.params.pop("train.seed", None)
             seeds = f"seed{'s' * (len(arm.seeds) > 1)} {', '.join(map(str, arm.seeds))}"
-            given = ", ".join(
-                f"{key} = {self._spec.label_with_name(key, value)}" for key, value in (arm.params or {}).items()
-            )
             tags = {"study.kind": "result", mlflow_runs.RESULT_ARM_TAG: who, RESULT_TAG: "true"}
             if arm.trial is not None:
                 tags[mlflow_runs.RESULT_TRIAL_TAG] = str(arm.trial)
-            note = f"{RESULT_NOTES[who]}, on {seeds}."
-            tags[mlflow_runs.NOTE_TAG] = "\n\n".join(filter(None, (note, escape_markdown(given))))
+            tags[mlflow_runs.NOTE_TAG] = self._note_with_params(f"{RESULT_NOTES[who]}, on {seeds}.", arm.params or {})
             self._set_tags(key, {**inherited_tags(self._spec, self.record), **tags})
             self._add_metrics(key, result_row_values(self._spec, arm), time, 0)
         for key in {*self._progress.runs, *self._changes} - {*keys}:
@@ -616,7 +619,7 @@ class EventTranslator:
         """Tag the run of the reference that is the study's result, and put the star before its name."""
         for name in self.record.reference_events:
             key, is_best = mlflow_runs.reference_run_key(name), name == best
-            self._set_tags(key, {"study.best": "true"}) if is_best else self._remove_tags(key, ["study.best"])
+            self._mark_run(key, "study.best", is_best)
             self._pending_update(key).new_name = (BEST_RUN_PREFIX if is_best else "") + _reference_run_name(name)
 
     def _move_tag_to_runs(self, tag: str, candidates: Iterable[Candidate], sign: str = "") -> None:
@@ -626,7 +629,7 @@ class EventTranslator:
         keys = [str(trial.number) for trial in trials if numbers & {trial.number, trial.repeated_trial}]
         runs = [key for key in keys if self._has_run(key)]  # the others have not started
         for key in dict.fromkeys([*self._progress.marked.get(tag, ()), *runs]):
-            self._set_tags(key, {tag: "true"}) if key in runs else self._remove_tags(key, [tag])
+            self._mark_run(key, tag, key in runs)
             if sign:
                 self._pending_update(key).new_name = (sign if key in runs else "") + self._trial_run_name(int(key))
         self._progress.marked[tag] = runs

@@ -61,9 +61,9 @@ class MlflowTracker:
         self._finish, self._given_up = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._follow_ledger, name="tracking", daemon=True)
         self._trouble: str | None = None
-        self._troubled = 0.0  # since when, on the monotonic clock
+        self._trouble_since = 0.0  # on the monotonic clock
         self._since: int | None = None
-        self._begins_at, self._head_start = 0, 0.0
+        self._begins_at, self._start_delay = 0, 0.0
         self._say: Callable[[str], object] | None = None
         self.notes: list[str] = []
         """Faults of MLflow that were repaired, in sentences for people."""
@@ -91,16 +91,16 @@ class MlflowTracker:
             ) from error
         return self.is_behind
 
-    def start_following(self, head_start: float = 0.0, say: Callable[[str], object] | None = None) -> None:
+    def start_following(self, start_delay: float = 0.0, say: Callable[[str], object] | None = None) -> None:
         """Begin to follow the ledger.
 
         Args:
-            head_start: most seconds that a database of the home's own waits for the study's next report; see
+            start_delay: most seconds that a database of the home's own waits for the study's next report; see
                 `MAX_MLFLOW_START_DELAY_S`. A server is asked at once.
             say: is told, once, that MLflow has not answered from the beginning.
         """
         self._begins_at, self._say = self._folder.ledger_file.stat().st_size, say
-        self._head_start = head_start if self._home.uses_own_mlflow else 0.0
+        self._start_delay = start_delay if self._home.uses_own_mlflow else 0.0
         self._thread.start()
 
     def finish_writing(self, say: Callable[[str], object] = print_text) -> str | None:
@@ -151,7 +151,7 @@ class MlflowTracker:
     def _finish_deadline(self, began: float) -> float:
         """Return when a wait that began then is over; an MLflow that answers again after trouble gets its time."""
         answers = self._trouble is None or self._writer is not None
-        return began + FINISH_TIMEOUT_S if answers else max(began, self._troubled) + UNREACHABLE_FINISH_TIMEOUT_S
+        return began + FINISH_TIMEOUT_S if answers else max(began, self._trouble_since) + UNREACHABLE_FINISH_TIMEOUT_S
 
     def _load_state(self) -> TrackingState:
         return TrackingState.load(self._folder.tracking_state_file, self._home.tracking_uri)
@@ -159,7 +159,7 @@ class MlflowTracker:
     def _wait_for_first_report(self) -> None:
         """Wait for the first report from now on, for an end without one, or for long enough."""
         tail = LedgerTail(self._folder.ledger_file, self._begins_at)
-        deadline = time.monotonic() + self._head_start
+        deadline = time.monotonic() + self._start_delay
         while time.monotonic() < deadline and not self._finish.is_set() and not self._given_up.is_set():
             if any(event["event"] == "report" for event in tail.new_entries()):
                 return
@@ -179,7 +179,7 @@ class MlflowTracker:
                 self._finish.wait(pause_seconds(time.monotonic() - began))
             except Exception as error:  # whatever MLflow, its database or the network raise: try again later
                 if self._trouble is None:
-                    self._troubled = time.monotonic()
+                    self._trouble_since = time.monotonic()
                 self._trouble = format_mlflow_error(error, self._home.tracking_uri)
                 self._warn_once_if_unreachable()
                 self._writer = None

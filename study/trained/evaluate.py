@@ -120,9 +120,9 @@ def evaluate_model(
     foreign = unknown_bias_classes(dataset.facts, description.facts)
     _check_classes_of_table(section, dataset.facts, description.facts)
     dataset = renumber_classes_as_model(dataset, description.facts)
+    if dataset.facts.bias_classes is None and description.facts.bias_classes:
+        dataset = _set_bias_unknown(dataset, description.facts)  # what needed it to train is part of the model
     used = {**description.config, "data": section}
-    if dataset.facts.bias_classes is None and any(all_trial_faults(used, dataset.facts)):
-        dataset = _set_bias_unknown(dataset, description.facts)  # the method needs it to train, which is over
     if unfit := list(all_trial_faults(used, replace(dataset.facts, some_bias=description.facts.some_bias))):
         raise UserError("\n".join(f"the model: {'.'.join(at)}: {why}" for at, why in unfit))
     known = description.told["test_fingerprint"] if split in ("test", ALL_SAMPLES_SPLIT) else None

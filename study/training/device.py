@@ -232,8 +232,8 @@ def _translate_first_use_error(called: str, index: int, error: RuntimeError) -> 
     text = " ".join(str(error).split())
     if "no kernel image" in text:
         return NoDeviceError(f"{called}: {_no_gpu_code_text(index)}")
-    sign = find_gpu_error_pattern(text)
-    if isinstance(error, torch.OutOfMemoryError) or (sign and sign.meaning == "memory"):
+    pattern = find_gpu_error_pattern(text)
+    if isinstance(error, torch.OutOfMemoryError) or (pattern and pattern.meaning == "memory"):
         told = f"another process holds its memory{_gpu_memory_text(index)}"
         return GpuMemoryFullError(f"{called}: {told}. Remedy: nvidia-smi names it; end it, or use other cards")
     why = unusable_gpu_reason(error) or f"{text[:300]}. Remedy: nvidia-smi and the system's log (dmesg) say more"

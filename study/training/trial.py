@@ -34,7 +34,7 @@ BIAS_NETWORK_BATCH_SIZE = 256
 
 @dataclass(frozen=True)
 class BiasNetwork:
-    """A classifier that is trained to stand in for labels that the data do not have.
+    """A classifier whose outputs stand in for bias labels that the data do not have.
 
     It is trained once on a machine: its outputs are kept beside the prepared data, by all that they depend on. The
     other trials of a study wait for it and read it.
@@ -90,7 +90,7 @@ class BiasNetwork:
 
 
 MAX_BIAS_EVALUATION_SAMPLES = 2048
-"""Samples that a stand-in network is evaluated on: few are enough, nobody looks at its metrics."""
+"""Samples that a `BiasNetwork` is evaluated on: few are enough, nobody looks at its metrics."""
 
 
 def labels_known_to_method(labels: BatchLabels, config: TrialConfig, dataset: Dataset) -> BatchLabels:

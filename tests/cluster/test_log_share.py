@@ -73,7 +73,7 @@ def test_of_a_ledger_its_whole_lines_are_told_as_it_grows(folder: StudyFolder, l
     assert told == {"bytes": len(whole), "sha256": hashlib.sha256(whole).hexdigest()}
 
 
-def test_the_windows_of_studies_that_are_no_more_go(folder: StudyFolder, logs: Path) -> None:
+def test_the_shares_of_studies_that_are_no_more_go(folder: StudyFolder, logs: Path) -> None:
     StudyLogShare(folder, logs).create_share()
     remove_shares_of_missing_studies(logs / "study")
     assert (logs / "study/mine/manifest.json").exists()

@@ -182,8 +182,18 @@ def test_a_stopped_study_has_something_left_to_do_and_a_complete_one_has_not(hom
         folder = home.create_study(quickstart(f"name={state}"))
         write_ledger(folder.ledger_file, Told("baseline", [0.5]))
         append_event(folder.ledger_file, "closed", state=state)
-        pace = status.study_status_lines(status.study_status(folder))[-1]
-        assert re.fullmatch(rf"pace      \d+\.\d epochs per minute{told}", pace)
+        shown = status.study_status_lines(status.study_status(folder))
+        assert re.fullmatch(rf"pace      \d+\.\d epochs per minute{told}", shown[-1])
+
+
+@pytest.mark.parametrize("state", ["interrupted", "complete", "failed"])
+def test_results_of_a_study_that_is_not_over_are_said_to_be_those_so_far(home: Home, state: str) -> None:
+    folder = home.create_study(quickstart("name=mine"))
+    write_ledger(folder.ledger_file, Told("baseline", [0.5]), Told("search", [], "failed"))
+    append_event(folder.ledger_file, "closed", state=state)
+    shown = status.study_status_lines(status.study_status(folder))
+    is_said = "so far    the study is not over, and what follows may change" in shown
+    assert is_said is (state == "interrupted")
 
 
 def test_runs_that_were_lost_are_told(home: Home) -> None:

@@ -44,6 +44,8 @@ def proposed(message: str) -> list[str]:
     "typed",
     [
         "method.name=crossentropy",
+        "method.name=eps_sup_info_nc",
+        "method.name=eps_info_nc",
         *(f"method.name={word}" for word in ("dcl", "HCL", "CCL-K", "fscl", "SimCLR", "biasbal", "lff", "jtt", "gce")),
         "model.name=simpleconvnet",
         "data.name=biased_digit",

@@ -105,14 +105,12 @@ def test_messages_about_a_gpu(message: str) -> None:
     assert why is None or more in why
 
 
-def test_no_sign_hides_behind_another() -> None:
+def test_no_pattern_hides_behind_another() -> None:
     begin = gpu_errors.CUDA_MESSAGE_PREFIXES[0]
-    assert [
-        find_gpu_error_pattern(f"{begin}{sign.message_part}\nCompile with") for sign in gpu_errors.CUDA_ERROR_PATTERNS
-    ] == [*gpu_errors.CUDA_ERROR_PATTERNS]
-    assert [find_gpu_error_pattern(f"{sign.message_part}. See") for sign in gpu_errors.LIBRARY_ERROR_PATTERNS] == [
-        *gpu_errors.LIBRARY_ERROR_PATTERNS
-    ]
+    for pattern in gpu_errors.CUDA_ERROR_PATTERNS:
+        assert find_gpu_error_pattern(f"{begin}{pattern.message_part}\nCompile with") == pattern
+    for pattern in gpu_errors.LIBRARY_ERROR_PATTERNS:
+        assert find_gpu_error_pattern(f"{pattern.message_part}. See") == pattern
 
 
 def test_what_cuda_says_is_written_as_cuda_writes_it() -> None:
@@ -122,12 +120,11 @@ def test_what_cuda_says_is_written_as_cuda_writes_it() -> None:
     runtime = ctypes.CDLL(str(libraries[0]))
     runtime.cudaGetErrorString.restype = ctypes.c_char_p
     texts = {runtime.cudaGetErrorString(code).decode().rstrip(".") for code in range(1000)}
-    assert {sign.message_part for sign in gpu_errors.CUDA_ERROR_PATTERNS} - texts == {
-        "insufficient resources"
-    }  # of cuSPARSE
+    of_cusparse = {"insufficient resources"}
+    assert {pattern.message_part for pattern in gpu_errors.CUDA_ERROR_PATTERNS} - texts == of_cusparse
 
 
-@given(st.sampled_from(gpu_errors.CUDA_ERROR_PATTERNS).map(lambda sign: sign.message_part))
+@given(st.sampled_from(gpu_errors.CUDA_ERROR_PATTERNS).map(lambda pattern: pattern.message_part))
 def test_what_cuda_says_counts_only_where_cuda_says_it(text: str) -> None:
     assert failure_of_error(raised(ValueError(text))).kind == "BUG"
     assert gpu_errors.unusable_gpu_reason(ValueError(text)) is None

@@ -147,11 +147,9 @@ def test_trials_that_fail_in_different_ways_do_not_stop_a_study(tmp_path: Path) 
     """The first ones all failed, but not in the same way: another configuration may work."""
 
     def fails(trial: TrialRecord, epoch: int) -> float | TrialFailure | None:
-        return (
-            (BROKEN if trial.number % 2 else DIVERGED)
-            if trial.number <= N_ALIKE_FAILURES_TO_STOP
-            else score(trial, epoch)
-        )
+        if trial.number > N_ALIKE_FAILURES_TO_STOP:
+            return score(trial, epoch)
+        return BROKEN if trial.number % 2 else DIVERGED
 
     record = Course(tmp_path / "ledger.jsonl", spec_of(*SPEC), fails).play().record
     assert record.state == "complete"

@@ -29,7 +29,7 @@ def test_trials_count_what_fits_them_alone() -> None:
     assert TrialNodes(TrialResources(cpu=65), lambda: there).available_resources() == {}
 
 
-def test_a_node_that_is_left_out_gets_no_trial_and_the_last_one_ends_the_study() -> None:
+def test_an_excluded_node_gets_no_trial_and_the_last_one_ends_the_study() -> None:
     found = TrialNodes(TrialResources(gpu=0.25), lambda: [HEAD, node("one"), node("two")])
     assert found.trial_placement(alone=False) == ({"CPU": 1.0, "GPU": 0.25}, {})
     assert found.exclude_node("one", "host1", "its driver is too old")

@@ -97,7 +97,7 @@ def test_a_process_that_the_kernel_ended_for_memory_ran_out_of_it(
     assert "train.batch_size" in first.reason
 
 
-def test_a_trial_that_is_suggested_once_a_node_is_left_out_is_not_placed_there(
+def test_a_trial_that_is_suggested_once_a_node_is_excluded_is_not_placed_there(
     course: Course, folder: StudyFolder, tmp_path: Path
 ) -> None:
     """Tune works with a copy of what says where: the copy learnt of no node."""
@@ -106,9 +106,9 @@ def test_a_trial_that_is_suggested_once_a_node_is_left_out_is_not_placed_there(
     algorithm, places = SearchGenerator(searcher), list[Any]()
     work = tune.with_resources(lambda config: None, placement_group_of_config)
     algorithm.add_configurations([Experiment("session", work, num_samples=9, storage_path=str(tmp_path))])
-    for left_out in ("", "", "far"):
-        if left_out:
-            nodes.exclude_node(left_out, "host", "its driver is too old")
+    for excluded in ("", "", "far"):
+        if excluded:
+            nodes.exclude_node(excluded, "host", "its driver is too old")
         trial = algorithm.next_trial()
         assert trial is not None
         trial.create_placement_group_factory()

@@ -227,11 +227,11 @@ def test_best_and_baseline_are_a_row_each_with_the_metrics_of_a_trial() -> None:
     expected = {"val/log_loss": 0.3, "val/accuracy": 0.9}
     best, baseline = by_key["result best 1"], by_key["result baseline 0"]
     assert (best.name, values_of(best)) == ("★ best: trial 1", expected | {"val/auc": 0.9})
-    assert (baseline.name, values_of(baseline)) == (
-        "baseline",
-        {"val/log_loss": 0.7, "val/accuracy": 0.4, "val/auc": 0.4},
-    )
+    assert baseline.name == "baseline"
+    assert values_of(baseline) == {"val/log_loss": 0.7, "val/accuracy": 0.4, "val/auc": 0.4}
     assert expected.items() <= values_of(by_key[STUDY_RUN_KEY]).items()
+    steps = {point.name: point.step for point in by_key[STUDY_RUN_KEY].metric_values}
+    assert (steps["val/log_loss"], steps["best/val/log_loss"]) == (0, len(trials)), "a bar, and a line over trials"
     for key in ("result best 1", "result baseline 0"):
         run = by_key[key]
         assert (run.parent_key, run.status, run.tags["study.result"]) == (STUDY_RUN_KEY, "FINISHED", "true")
@@ -241,6 +241,13 @@ def test_best_and_baseline_are_a_row_each_with_the_metrics_of_a_trial() -> None:
     assert "method.alpha = 1" in best.tags["mlflow.note.content"].replace("\\", "")
     assert best.params == {key: value for key, value in by_key["1"].params.items() if key != "train.seed"}
     assert (best.start_ms, best.end_ms) == (7_000, 9_000), "it lasts as its trial does"
+
+
+def test_a_run_of_the_best_that_has_not_started_is_not_made_for_the_star() -> None:
+    trials = [Told("baseline", [0.5]), Told("search", [0.9]), Told("confirm", [], "waiting", repeats=1, seed=1)]
+    by_key = brought(quickstart(), *trials)
+    assert by_key["1"].new_name == "★ trial 1, seed 0"
+    assert "2" not in by_key
 
 
 def test_a_trial_that_a_reference_replaces_as_the_result_is_no_row_as_the_best_any_more() -> None:
@@ -349,10 +356,10 @@ def test_a_final_training_that_was_stopped_before_its_first_result_is_no_row() -
 
 
 def test_a_trials_run_begins_when_the_trial_starts_not_when_it_waits_for_a_process() -> None:
-    """Its duration is that of the report. What ends before it starts has a run that begins then."""
+    """Its duration is that of the report. What is lost or ends before it starts has a run that begins then."""
     entries: list[Entry] = [{"event": "created", "id": "study", "time": 0.0}]
     entries.append({"event": "opened", "time": 1.0, "owner": "ada"})
-    for number, stage in enumerate(("search", "replicate", "search")):
+    for number, stage in enumerate(("search", "replicate", "search", "search")):
         fields = {"repeats": 0} if stage == "replicate" else {}
         entries.append(
             {"event": "trial", "time": 2.0, "trial": number, "stage": stage, "params": {}, "seed": 0, **fields}
@@ -364,11 +371,13 @@ def test_a_trials_run_begins_when_the_trial_starts_not_when_it_waits_for_a_proce
         {"event": "started", "time": 11.0, "trial": 0, "node": "here"},
         {"event": "ended", "time": 13.0, "trial": 1, "state": "complete"},
         {"event": "ended", "time": 14.0, "trial": 2, "state": "failed", "reason": "no process"},
+        {"event": "lost", "time": 15.0, "trial": 3, "kind": "PREEMPTED", "reason": "its node died", "attempt": 1},
     ]
     runs = {change.run_key: change for change in found.translate(later)}
     assert (runs["1"].parent_key, runs["1"].start_ms, runs["1"].end_ms) == ("0", 10_000, 13_000)
     assert (runs["0"].parent_key, runs["0"].name, runs["0"].start_ms) == (STUDY_RUN_KEY, "trial 0, seed 0", 10_000)
     assert (runs["2"].start_ms, runs["2"].end_ms, runs["2"].status) == (14_000, 14_000, "FAILED")
+    assert (runs["3"].name, runs["3"].start_ms) == ("trial 3, seed 0", 15_000)
 
 
 def test_a_trials_run_says_what_it_is_for() -> None:

@@ -398,6 +398,14 @@ def test_figures_of_groups_have_their_names_beside_them(loans: StudyFolder) -> N
     assert json.loads(done.stdout)["groups"]["val/group_0_1_accuracy"] == "class 'no', bias class 'm'"
 
 
+def test_data_without_bias_labels_are_said_to_have_no_groups_and_how_they_get_some(loans: StudyFolder) -> None:
+    pd.read_csv(table_of(loans)).to_csv("new.csv", index=False)
+    words = ["evaluate", str(loans.model_description_file(0)), "--device", "cpu", "--data", "new.csv", "--set"]
+    assert "no groups" not in CliRunner().invoke(app, [*words, "data.bias=sex"]).stdout
+    told = CliRunner().invoke(app, [*words, "data.bias=null"]).stdout
+    assert "no groups: the data have no bias labels; --set data.bias=COLUMN takes a column of the table as bias" in told
+
+
 def test_rows_of_a_bias_class_that_the_model_does_not_know_are_measured_by_class_alone(
     loans: StudyFolder, here: Path
 ) -> None:
@@ -418,8 +426,8 @@ def test_rows_of_a_bias_class_that_the_model_does_not_know_are_measured_by_class
     assert "give the data once" in str(twice.exception)
 
 
-@pytest.mark.parametrize("method", ["bias_balanced_cross_entropy", "group_dro", "fair_sup_con"])
-def test_a_model_whose_method_needs_the_bias_is_measured_on_rows_without_it(here: Path, method: str) -> None:
+@pytest.mark.parametrize("method", ["bias_balanced_cross_entropy", "group_dro", "fair_sup_con", "cross_entropy"])
+def test_a_model_that_was_trained_with_bias_labels_is_measured_on_rows_without_them(here: Path, method: str) -> None:
     rows = pd.read_csv(people(here / "people.csv"))
     Path("people.yaml").write_text(TABLE.replace("PATH", str(here / "people.csv")))
     spec = load_study("people.yaml", ["data.bias=sex", f"method={{name: {method}}}"])

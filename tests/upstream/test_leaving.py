@@ -53,8 +53,8 @@ print(started > 0, len(heard) > started, sent >= len(heard), signal.getsignal(si
 def test_sigterm_stays_with_its_handler_while_ray_starts_and_ends() -> None:
     """Sent again and again: Ray's own handlers end the process, by status 15 or by SIGABRT.
 
-    They are in place for up to `POLL_INTERVAL_S`, longer on a busy machine, and one that comes then ends it: so one of
-    three processes has to get through. Without `call_with_own_signals` none does.
+    They are in place for up to `RAY_CALL_POLL_INTERVAL_S`, longer on a busy machine, and one that comes then ends it:
+    so one of three processes has to get through. Without `call_with_own_signals` none does.
     """
     environment = {**os.environ, "RAY_AUTH_MODE": "disabled"}  # else Ray writes a token into the home of whoever tests
     told = list[str]()
