@@ -255,7 +255,7 @@ def write_study_file(flags: InitOptions, out: Path | None, force: bool, asker: A
     network = pretrained_choice.choose_network(section, flags.pretrained, flags.weights, flags.assignments, asker)
     if network and section["name"] == "image_folder" and "size" not in section:
         section = {**section, "size": pretrained_choice.DRAFTED_PHOTOGRAPH_SIDE}
-    bias = _ask_bias_knowledge(section, replace(flags, guess=flags.guess or "unknown") if network else flags, asker)
+    bias = _find_bias_knowledge(section, replace(flags, guess=flags.guess or "unknown") if network else flags, asker)
     is_table = data.describe(section).is_table
     methods_flag = ",".join(flags.methods) if flags.methods else None
     usual_methods = ",".join(draft.default_methods(bias, is_table, network is not None))
@@ -278,7 +278,7 @@ def write_study_file(flags: InitOptions, out: Path | None, force: bool, asker: A
         answers = draft.DraftAnswers(
             name, section, methods_wished, gpu, trials, bias, n_training_rows=rows, data_comment=note
         )
-        answers = _fit_answers_to_images(replace(answers, model_section=network))
+        answers = _with_image_size_and_count(replace(answers, model_section=network))
         text = _study_file_text(answers, flags.assignments, path)
     except UserError as error:
         raise UserError(f"{error}\nNothing was written: the answers do not go together") from None
@@ -421,7 +421,7 @@ def _with_positive_class(section: Section, asker: AnswerSource) -> Section:
     return section
 
 
-def _ask_bias_knowledge(section: Section, flags: InitOptions, asker: AnswerSource) -> draft.BiasKnowledge:
+def _find_bias_knowledge(section: Section, flags: InitOptions, asker: AnswerSource) -> draft.BiasKnowledge:
     """Return what is known of the bias: labels, or else a guess at what it is."""
     facts = data.describe(dict(section)).facts_of_split("train")
     if facts.bias_names and len(facts.bias_names) == 1:
@@ -465,7 +465,7 @@ def _study_file_text(answers: draft.DraftAnswers, assignments: Sequence[str], pa
             raise problem from None
 
 
-def _fit_answers_to_images(answers: draft.DraftAnswers) -> draft.DraftAnswers:
+def _with_image_size_and_count(answers: draft.DraftAnswers) -> draft.DraftAnswers:
     """Return answers that suit the user's images.
 
     Images smaller than the network's usual size keep theirs: to enlarge them takes time and teaches nothing. Their

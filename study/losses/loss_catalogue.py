@@ -65,7 +65,7 @@ NAMED_INPUT_SPECS = {
 BIAS_OR_CONDITION_SPEC = LossInputSpec(("B", "BF"), None)
 """What `bias` may be for a loss that also takes a condition: CCL-K."""
 
-SHAPE_LETTER_NAMES = {"R": "V*B", "E": "D'", "F": "K"}
+EXPANDED_SHAPE_LETTERS = {"R": "V*B", "E": "D'", "F": "K"}
 """Letters that are written in another way; R stands for the rows of all views."""
 
 
@@ -138,7 +138,7 @@ def _check_input(loss: str, name: str, value: LossInput, wanted: LossInputSpec, 
 
 
 def _wanted_shape_text(wanted: LossInputSpec) -> str:
-    names = ([SHAPE_LETTER_NAMES.get(letter, letter) for letter in letters] for letters in wanted.shapes)
+    names = ([EXPANDED_SHAPE_LETTERS.get(letter, letter) for letter in letters] for letters in wanted.shapes)
     return " or ".join(f"({each[0]},)" if len(each) == 1 else f"({', '.join(each)})" for each in names)
 
 

@@ -123,7 +123,7 @@ class Claim(FrozenModel):
         better: (row, column) of two cells; the first is better: higher, or lower where less is better.
         increasing, decreasing: cells whose numbers become larger (smaller) in this order.
         best: a cell that is the best one of its column or row.
-        not_as_printed: why the paper's own numbers do not show it although its text says so; None: they do.
+        why_print_contradicts: why the paper's own numbers do not show it although its text says so; None: they do.
     """
 
     text: str
@@ -131,7 +131,7 @@ class Claim(FrozenModel):
     increasing: CellSequence | None = None
     decreasing: CellSequence | None = None
     best: BestCellClaim | None = None
-    not_as_printed: str | None = None
+    why_print_contradicts: str | None = None
 
     def cell_labels(self) -> list[tuple[str, str]]:
         """Return (row, column) of each cell that the claim names, in its order."""

@@ -229,7 +229,7 @@ def reading_comparison_to_markdown(comparison: ReadingComparison) -> str:
     """Return the readings as Markdown: which one the print supports, and the claims and cells under each."""
     table = comparison.table
     parts = [f"# {table_title(table)}: readings of its protocol", table.caption]
-    parts.append(frame_to_markdown(_readings_table(comparison)))
+    parts.append(frame_to_markdown(_agreement_by_reading_frame(comparison)))
     parts += [best_supported_reading_text(comparison), study_file_reading_text(comparison)]
     if table.claims:
         claims = {"claim": [claim.text for claim in table.claims]}
@@ -250,7 +250,7 @@ def best_supported_reading_text(comparison: ReadingComparison) -> str:
     if leading is None or not comparison.n_pairs:
         return f"No cells have run yet whose order the print tells: study reproduce {table.name} --readings all."
     gaps = ", ".join(
-        f"{_signed_number(gap.value, '+')} over {name}{_interval_text(gap)}"
+        f"{_format_two_decimals(gap.value, '+')} over {name}{_interval_text(gap)}"
         for name, gap in comparison.differences.items()
     )
     if not gaps:
@@ -292,12 +292,12 @@ def reading_comparison_to_dict(comparison: ReadingComparison) -> dict[str, objec
     }
 
 
-def _readings_table(comparison: ReadingComparison) -> pd.DataFrame:
+def _agreement_by_reading_frame(comparison: ReadingComparison) -> pd.DataFrame:
     lines = []
     for result in comparison.results:
         words, cells = list(result.claim_verdicts.values()), list(result.cell_verdicts.values())
         agreement = result.order_agreement
-        by_seed = ", ".join(_signed_number(value) for value in result.order_agreement_by_seed.values())
+        by_seed = ", ".join(_format_two_decimals(value) for value in result.order_agreement_by_seed.values())
         line = {
             "reading": result.name,
             "what it means": result.reading.about,
@@ -306,7 +306,7 @@ def _readings_table(comparison: ReadingComparison) -> pd.DataFrame:
             "contradicted": str(words.count("does not hold")),
             "cells that agree": f"{cells.count('agrees')} of {len(cells)}",
             "differ": str(cells.count("differs")),
-            "order": formatting.MISSING_TEXT if agreement is None else _signed_number(agreement.mean),
+            "order": formatting.MISSING_TEXT if agreement is None else _format_two_decimals(agreement.mean),
             "by seed": by_seed or formatting.MISSING_TEXT,
         }
         lines.append(line)
@@ -337,7 +337,7 @@ def _budget_notes(result: ReadingResult) -> list[str]:
     return [note for note in result.reproduction.last_epoch_grid.notes if note.startswith("Budget:")]
 
 
-def _signed_number(value: float, sign: str = "") -> str:
+def _format_two_decimals(value: float, sign: str = "") -> str:
     return f"{value:{sign}.2f}"
 
 
@@ -345,4 +345,4 @@ def _interval_text(gap: Difference) -> str:
     if gap.interval is None:
         return " (one seed)"
     low, high = gap.interval
-    return f" ({CONFIDENCE_LEVEL:.0%} interval {_signed_number(low, '+')} to {_signed_number(high, '+')})"
+    return f" ({CONFIDENCE_LEVEL:.0%} interval {_format_two_decimals(low, '+')} to {_format_two_decimals(high, '+')})"

@@ -135,8 +135,8 @@ PUBLISHED_ONLY = "published only"
 NOT_IN_STUDY = "not run"
 USER_DATA_MISSING = "data to bring"
 NOT_YET_RUN = "not yet"
-ALL_FAILED = "failed"
-ALL_PRUNED = "pruned"
+ALL_TRIALS_OF_CELL_FAILED = "failed"
+ALL_TRIALS_OF_CELL_PRUNED = "pruned"
 WITHOUT_METRIC = "without this metric"
 
 MISSING_REASON_TEXTS = {
@@ -144,8 +144,8 @@ MISSING_REASON_TEXTS = {
     NOT_IN_STUDY: "not part of this study: see --profile",
     USER_DATA_MISSING: "not part of this study; its data must be brought by the user",
     NOT_YET_RUN: "no trial is complete yet: study reproduce goes on with it",
-    ALL_FAILED: "every trial failed",
-    ALL_PRUNED: "every trial was pruned",
+    ALL_TRIALS_OF_CELL_FAILED: "every trial failed",
+    ALL_TRIALS_OF_CELL_PRUNED: "every trial was pruned",
     WITHOUT_METRIC: "the trials do not report the metric",
 }
 
@@ -207,7 +207,7 @@ def _reason_from_trials(cell: MetricCell, is_planned: bool) -> str | None:
         return WITHOUT_METRIC
     if cell.open or not (cell.failed or cell.pruned):
         return NOT_YET_RUN if is_planned or cell.open else None
-    return ALL_FAILED if cell.failed else ALL_PRUNED
+    return ALL_TRIALS_OF_CELL_FAILED if cell.failed else ALL_TRIALS_OF_CELL_PRUNED
 
 
 def _are_user_files_missing(section: Section) -> bool:

@@ -161,7 +161,7 @@ def _explain_error(
         valid = _valid_keys_at(model, detail["loc"][:-1])
         before = "".join(f"{part}." for part in key[:-1]) if is_dotted else ""
         allowed = suggest_or_list(key[-1], valid, "Allowed here", KEYS_COMMAND, before)
-        return f"unknown key. {allowed}{_key_owners_hint(key)}"
+        return f"unknown key. {allowed}{_names_with_key_hint(key)}"
     if kind == "missing":
         return "is missing"
     if kind == "literal_error":
@@ -227,7 +227,7 @@ ENDINGS_BEFORE_EXAMPLE = ("a list", "a mapping of keys to values", "a number", "
 """What a message ends with that an example follows."""
 
 
-def _key_owners_hint(key: KeyPath) -> str:
+def _names_with_key_hint(key: KeyPath) -> str:
     """Return which other networks, methods or data sets have a key of their section that the chosen one lacks."""
     if len(key) != 2 or key[0] not in CATALOGUES_AND_KEYS:
         return ""

@@ -453,7 +453,7 @@ class TrainingLoop:
         def step(batch: Batch) -> Tensor:
             with torch.autocast(self.device.type, torch.bfloat16, enabled=options.precision == "bfloat16"):
                 loss, features = method(batch)
-            probe_loss = self._probe_loss(features, batch.labels)
+            probe_loss = self._sum_of_probe_losses(features, batch.labels)
             optimizer.zero_grad(set_to_none=True)
             probe_optimizer.zero_grad(set_to_none=True)
             (loss + probe_loss).backward()
@@ -554,7 +554,7 @@ class TrainingLoop:
         train = self._splits["train"]
         return train.normalise_pixels(self._augmentation(train.pixels_of_samples(index), generator, self.method.views))
 
-    def _probe_loss(self, features: dict[str, Tensor], labels: BatchLabels) -> Tensor | float:
+    def _sum_of_probe_losses(self, features: dict[str, Tensor], labels: BatchLabels) -> Tensor | float:
         """Sum the losses of the probes that learn online and are looked at, on features that pass no gradient on."""
         if self.options.probe == "fitted":
             return 0.0

@@ -119,7 +119,7 @@ def _keep_some_bias_labels(labels: BatchLabels, config: TrialConfig, dataset: Da
     source, train, facts = to_options(BiasSourceOptions, config.method), dataset.splits["train"], dataset.facts
     if labels.bias is None or train.bias is None or facts.bias_classes is None:
         raise UserError("method.bias_source: some_labels needs bias labels, the data have none")
-    kept = _draw_samples_keeping_bias(train.bias, source.known_bias, config.train.seed)
+    kept = _draw_known_bias_mask(train.bias, source.known_bias, config.train.seed)
     some_bias = labels.bias.where(to_device(kept, labels.bias.device), UNKNOWN_LABEL)
     if source.unknown_bias == "sup_con" or kept.all():
         return replace(labels, bias=some_bias)
@@ -150,7 +150,7 @@ def _add_bias_model_features(labels: BatchLabels, config: TrialConfig, dataset: 
     return replace(labels, bias=None, bias_features=to_device(network.load_or_train(device)["train"].inputs, device))
 
 
-def _draw_samples_keeping_bias(bias: NDArray[np.int64], share: float, seed: int) -> NDArray[np.bool_]:
+def _draw_known_bias_mask(bias: NDArray[np.int64], share: float, seed: int) -> NDArray[np.bool_]:
     """Draw which samples keep their bias, (N,): this share of those that have one."""
     labelled = np.flatnonzero(bias != UNKNOWN_LABEL)
     count = round(share * len(labelled))

@@ -35,7 +35,7 @@ def pass_token_to_ray() -> None:
     Raises:
         UserError: others can read the file, or it cannot be read.
     """
-    named, default = _token_file(), _default_token_file()
+    named, default = _token_file_from_environment(), _default_token_file()
     is_asked_for = os.environ.get("RAY_AUTH_MODE") == "token" and not os.environ.get("RAY_AUTH_TOKEN")
     if named is None and not (is_asked_for and os.path.exists(default)):
         return
@@ -71,7 +71,7 @@ def use_new_ray_token(folder: Path) -> Iterator[None]:
         yield
 
 
-def _token_file() -> Path | None:
+def _token_file_from_environment() -> Path | None:
     path = os.environ.get(TOKEN_PATH_VARIABLE)
     return Path(path) if path else None
 
@@ -82,7 +82,7 @@ def _default_token_file() -> Path:
 
 def find_token() -> str | None:
     """Return the token that Ray would send, wherever it finds it."""
-    path = _token_file() or _default_token_file()
+    path = _token_file_from_environment() or _default_token_file()
     if token := os.environ.get("RAY_AUTH_TOKEN"):
         return token.strip()
     try:

@@ -71,7 +71,7 @@ from study.training.trial import Trial
 for name in ("check_loss_is_finite", "check_networks_are_finite"):  # of values that are not there
     setattr(loop, name, lambda *values: None)
 evaluation.check_features_are_finite = lambda *values: None
-probe_loss, room = Trial._probe_loss, loop.available_gpu_bytes
+probe_loss, room = Trial._sum_of_probe_losses, loop.available_gpu_bytes
 
 def waiting(self, features, index):
     next(iter(features.values())).sum().item()
@@ -88,7 +88,7 @@ def trained(graph):
 told = {"recorded": trained(None), "not": trained(False)}
 loop.available_gpu_bytes = lambda device: 0
 told["no room"] = trained(None)
-loop.available_gpu_bytes, Trial._probe_loss = room, waiting
+loop.available_gpu_bytes, Trial._sum_of_probe_losses = room, waiting
 told["waits"] = trained(None)
 try:
     trained(True)

@@ -21,7 +21,7 @@ from study.text import pluralise
 ALIGNED_METRIC, CONFLICTING_METRIC = "val/aligned_accuracy", "val/conflicting_accuracy"
 CONFLICTING_ERROR_METRIC = f"{CONFLICTING_METRIC}_standard_error"
 
-MIN_ERROR_HIDING_GAIN = 0.1
+MIN_ACCURACY_ERROR_HIDING_GAIN = 0.1
 """Smallest standard error of the accuracy on conflicting samples that may hide a gain of 20 points."""
 
 
@@ -60,7 +60,7 @@ def find_gain_hidden_in_validation(spec: StudySpec, baseline: Arm, best: Arm) ->
     aligned, conflicting, error = (
         baseline.metric_statistics(name) for name in (ALIGNED_METRIC, CONFLICTING_METRIC, CONFLICTING_ERROR_METRIC)
     )
-    if aligned is None or (conflicting is not None and (error is None or error.mean < MIN_ERROR_HIDING_GAIN)):
+    if aligned is None or (conflicting is not None and (error is None or error.mean < MIN_ACCURACY_ERROR_HIDING_GAIN)):
         return None
     return GainHiddenInValidation(error.mean if conflicting is not None and error is not None else None)
 

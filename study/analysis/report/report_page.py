@@ -93,7 +93,7 @@ def _interval_method_note(gains: Sequence[Difference]) -> str:
     return f"{method}, widened because the best was chosen among {chosen} by the same trials."
 
 
-FINAL_TRAININGS_NOTE = (
+FINAL_TRAININGS_DIFFERENCE_NOTE = (
     "Both were trained finally. Differences are by seed, over the seeds that both have, with their 95% interval."
 )
 
@@ -167,7 +167,7 @@ def _final_trainings_sections(beside: Sequence[ComparedStudy]) -> tuple[PageSect
     table = comparison_table(beside)
     is_setting = table.iloc[:, 0].isin({key for one in beside for key in one.settings})
     return (
-        PageSection("Best and baseline", [TableBlock(table[~is_setting]), FINAL_TRAININGS_NOTE]),
+        PageSection("Best and baseline", [TableBlock(table[~is_setting]), FINAL_TRAININGS_DIFFERENCE_NOTE]),
         PageSection("Settings of best and baseline", [TableBlock(table[is_setting])], folded=True),
     )
 

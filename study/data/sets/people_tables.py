@@ -216,12 +216,12 @@ ADULT_SOURCES = (
 
 def adult() -> UnsplitTable:
     """adult: whether a person of the 1994 US census earns more than 50K a year; sensitive attribute: gender."""
-    parts = [_read_adult_file(source.find()) for source in ADULT_SOURCES]
+    parts = [_read_encoded_adult_file(source.find()) for source in ADULT_SOURCES]
     fields = ("numbers", "one_hot", "target", "bias")
     return UnsplitTable(*(np.concatenate([getattr(part, field) for part in parts]) for field in fields))
 
 
-def _read_adult_file(path: Path) -> UnsplitTable:
+def _read_encoded_adult_file(path: Path) -> UnsplitTable:
     # the test file begins with a line that is not a row, and its labels end in a full stop
     frame = read_columns(path, ADULT_COLUMNS, header=None, names=ADULT_COLUMNS, comment="|", skipinitialspace=True)
     frame["income"] = frame["income"].str.rstrip(".")
