@@ -84,7 +84,7 @@ class StudyProgress:
         return self._phase
 
     def _started_trials(self) -> list[TrialRecord]:
-        return [trial for trial in self._record.trials.values() if trial.state != "waiting"]
+        return [trial for trial in self._record.trials.values() if trial.has_started]
 
     def trial_counts(self) -> dict[str, int]:
         """Count trials by state, planned ones as waiting; `interrupted` is left out if there is none."""
@@ -216,7 +216,7 @@ class StudyProgress:
         """Return how many trials wait: those of the search, and what comes after it, which may not be known yet."""
         most = "about " if self._spec.objective.has_several_metrics else "at most "
         most = "" if self._is_fresh_seed_count_known() else most
-        begun = sum(trial.state != "waiting" for trial in self._search_trials())
+        begun = sum(trial.has_started for trial in self._search_trials())
         searched = max(0, self._n_planned_search_trials() - begun) if self._spec.final_seeds is None else 0
         if not 0 < searched < count:
             return f"{most}{count} waiting"

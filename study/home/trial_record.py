@@ -144,6 +144,11 @@ class TrialRecord:
     chosen_metrics_cache: ChosenMetricsCache = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
+    def has_started(self) -> bool:
+        """Whether it ran, perhaps in an attempt before the one that waits now."""
+        return self.state != "waiting" or self.attempt > 0
+
+    @property
     def n_epochs(self) -> int:
         """Number of epochs that were reported."""
         return len(self.reports)

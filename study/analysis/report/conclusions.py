@@ -109,7 +109,8 @@ def conclusion_statements(results: Results) -> list[Statement]:
         ]
     if best is None:
         stage: Literal["any", "search", "over"] = "over" if results.record.state == "complete" else "search"
-        return [NoResultYet(stage if results.record.trials else "any", baseline)]
+        has_begun = any(trial.has_started for trial in results.record.trials.values())
+        return [NoResultYet(stage if has_begun else "any", baseline)]
     if spec.varied_data_keys:
         return [
             TrialDataDiffer(spec.varied_data_keys),

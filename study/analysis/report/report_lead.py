@@ -312,14 +312,15 @@ def _trials_not_started(results: Results) -> Iterator[TrialsNotAllStarted]:
     """Yield how many of the planned trials were started, where not all were."""
     spec, record = results.spec, results.record
     planned = record.max_configurations(spec.n_configurations)
-    if spec.final_seeds is not None or not 0 < record.n_configurations_tried < planned:
+    started = sum(trial.has_started for trial in record.trials_of_stages("baseline", "search"))
+    if spec.final_seeds is not None or not 0 < started < planned:
         return
     ended_by = "every configuration of the space" if is_space_exhausted(results) else record.search_ended_by
     limits = {"time": spec.search.time and formatting.format_duration(spec.search.time)}
     limits["gpu_hours"] = spec.search.gpu_hours and f"{spec.search.gpu_hours:g}"
     value = limits.get(ended_by or "")
     limit = f"search.{ended_by} {value}" if value else None
-    yield TrialsNotAllStarted(record.n_configurations_tried, planned, ended_by, limit)
+    yield TrialsNotAllStarted(started, planned, ended_by, limit)
 
 
 def _search_course_statements(results: Results) -> Iterator[Statement]:
@@ -426,13 +427,14 @@ class CountOfTestReadings(Statement):
 
 
 def _cost_statements(results: Results) -> Iterator[Statement]:
-    record, trials = results.record, list(results.record.trials.values())
+    record, trials = results.record, [trial for trial in results.record.trials.values() if trial.has_started]
     if not trials:
         return
+    configurations = sum(trial.stage in ("baseline", "search") for trial in trials)
     yield StudyCost(
-        record.n_configurations_tried,
+        configurations,
         sum(trial.state == "pruned" for trial in trials),
-        len(trials) - record.n_configurations_tried,
+        len(trials) - configurations,
         sum(trial.n_epochs for trial in trials),
         record.total_driver_seconds,
         record.total_trial_seconds,

@@ -342,7 +342,7 @@ class PositionInSearch:
 def position_of_best(results: Results) -> PositionInSearch | None:
     """Return when the best searched configuration came; None without one, or in a search of a single one."""
     _, best = results.baseline_and_best_arms
-    numbers = [trial.number for trial in results.record.trials_of_stages("search") if trial.state != "waiting"]
+    numbers = [trial.number for trial in results.record.trials_of_stages("search") if trial.has_started]
     if best is None or len(numbers) < 2:
         return None
     last = best.trial_number if len(results.spec.objective.metrics) == 1 else last_front_growth_trial(results)
@@ -464,7 +464,7 @@ def is_best_better_than_baseline(results: Results) -> bool | None:
 
 def _no_step_left(results: Results) -> NoStepLeft:
     """Return the step when nothing asks for more."""
-    trials = sum(trial.state != "waiting" for trial in results.record.trials_of_stages("search"))
+    trials = sum(trial.has_started for trial in results.record.trials_of_stages("search"))
     held = results.incumbent_standing
     keep: Literal["margin", "better"] = "margin" if held and held.held_back_lead else "better"
     is_kept = is_best_better_than_baseline(results) is False

@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 from helpers import Told, quickstart, record
 from kept import reading
-from told_studies import CELLS, grouped, only, over
+from told_studies import CELLS, grouped, only, over, said
 
 from study.analysis.figures import FIGURES
 from study.analysis.report.caveats import TrialsWithoutMetric
+from study.analysis.report.conclusions import NoResultYet
 from study.analysis.report.groups_section import group_blocks_below_summary, groups_section
 from study.analysis.report.page_formats import ReportPage, TableBlock, page_to_html
 from study.analysis.report.report_lead import (
@@ -109,6 +110,18 @@ def test_what_ended_a_search_is_said(enough: str | None) -> None:
     told = record(Told("baseline", [0.5, 0.5]), Told("search", [0.6, 0.7]))
     told.search_ended_by = enough
     assert only(TrialsNotAllStarted, Results(ONE, told)) == TrialsNotAllStarted(2, 4, enough)
+
+
+def test_a_trial_that_waits_has_not_been_started() -> None:
+    """It is decided on, and has not run; one that was lost and waits to run again has."""
+    told = record(Told("baseline", [0.5]), Told("search", [], "waiting"), Told("search", [], "waiting"))
+    assert only(TrialsNotAllStarted, Results(ONE, told)).started == 1
+    assert only(StudyCost, Results(ONE, told)).configurations == 1
+    told.trials[1].attempt = 1
+    assert only(TrialsNotAllStarted, Results(ONE, told)).started == 2
+    waiting = Results(ONE, record(Told("baseline", [], "waiting")))
+    assert only(NoResultYet, waiting).stage == "any"
+    assert not said(StudyCost, waiting)
 
 
 def test_what_ended_a_search_of_data_keys_is_said_too() -> None:
