@@ -145,7 +145,7 @@ def to_option_words(**given: object) -> list[str]:
 
 RemoteStudyArgument = Annotated[str, Argument(metavar="NAME", help="A study.")]
 PythonOption = Annotated[str, Option("--python", metavar="P", help="The cluster's interpreter with the dependencies.")]
-EnvOption = Annotated[
+ShellVariablesOption = Annotated[
     list[str] | None,
     Option("--env", metavar="KEY", help="Give the job this shell's variable; the cluster's users can read it."),
 ]
@@ -158,7 +158,7 @@ def submit(
     name: options.NameOption = None,
     assignments: options.SetOption = None,
     profile: options.ProfileOption = None,
-    env: EnvOption = None,
+    env: ShellVariablesOption = None,
     python: PythonOption = "python",
     as_json: options.JsonOption = False,
 ) -> None:

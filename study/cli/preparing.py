@@ -9,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 from study.cli import cluster
-from study.cli.cluster import EnvOption, PythonOption
+from study.cli.cluster import PythonOption, ShellVariablesOption
 from study.cli.options import JsonOption, OptionalDashboardOption, QuietOption, SetOption, show_answer
 from study.text import escape_control, print_text
 
@@ -117,7 +117,7 @@ def prepare_data(
     name: Annotated[str, Argument(metavar="NAME", help="A data set; see study data list.")],
     assignments: SetOption = None,
     address: OptionalDashboardOption = None,
-    env: EnvOption = None,
+    env: ShellVariablesOption = None,
     python: PythonOption = "python",
     quiet: QuietOption = False,
     as_json: JsonOption = False,

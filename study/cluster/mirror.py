@@ -82,14 +82,14 @@ class ShareManifest:
                     f"{__version__}, which reads form {HOME_FORMAT_VERSION}. Install study {maker} here"
                 )
             listed = document["files"].items()
-            files = {_check_file_name(key): (int(told["bytes"]), str(told["sha256"])) for key, told in listed}
+            files = {_check_is_shared_file(key): (int(told["bytes"]), str(told["sha256"])) for key, told in listed}
             host, folder = escape_control(str(document["host"])), escape_control(str(document["folder"]))
             return cls(host, folder, float(document["written"]), files)
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
             raise UserError(f"{name}: what the cluster says of its files cannot be read") from None
 
 
-def _check_file_name(name: str) -> str:
+def _check_is_shared_file(name: str) -> str:
     """Return the name of a file if it may be downloaded.
 
     Raises:

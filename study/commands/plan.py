@@ -379,7 +379,7 @@ def _feature_extraction_notes(spec: StudySpec, counted: Sequence[DatasetCounts])
     from study.training import features
     from study.training.device import best_available_device
 
-    trunks = [frozen_networks.frozen_network_section(model) for model in spec.model_sections if model.get("frozen")]
+    trunks = [frozen_networks.underlying_network_section(model) for model in spec.model_sections if model.get("frozen")]
     sections = [model for at, model in enumerate(trunks) if model not in trunks[:at]]
     device, found = best_available_device() if spec.resources.gpu else torch.device("cpu"), []
     for section, counts in zip(spec.trial_data_sections, counted, strict=True):

@@ -98,12 +98,12 @@ class _StudyOnConsole:
     def show_unless_step(self, text: str) -> None:
         """Show a text on its own line, unless it is a step."""
         if not self.progress.enter_driver_step(text):
-            self._print_line(text)
+            self._print_with_elapsed_time(text)
 
     def show_text(self, text: str) -> None:
         """Show any text on its own line."""
         self.progress.enter_driver_step(text)
-        self._print_line(text)
+        self._print_with_elapsed_time(text)
 
     def live_line(self) -> Text:
         """Return the line that a terminal shows."""
@@ -132,9 +132,9 @@ class _StudyOnConsole:
         for kind in (kind for kind, lines in wrong.items() if lines and kind not in self._warned):
             self._warned.add(kind)
             for line in wrong[kind]:
-                self._print_line(line)
+                self._print_with_elapsed_time(line)
 
-    def _print_line(self, text: str) -> None:
+    def _print_with_elapsed_time(self, text: str) -> None:
         self._print(f"{clock_text(self.progress.elapsed_seconds())}  {text}")
 
     def _print(self, line: str) -> None:

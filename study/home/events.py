@@ -515,7 +515,7 @@ def entry_to_event(entry: Entry) -> Event:
         ValueError: a field of it is not what it has to be; says which.
     """
     try:
-        event = (_EVENT_VALIDATORS.get(kind := str(entry["event"])) or _event_validator(kind))(entry)
+        event = (_CACHED_EVENT_VALIDATORS.get(kind := str(entry["event"])) or _event_validator(kind))(entry)
     except ValidationError as error:
         raise ValueError(_invalid_fields_message(entry, error)) from None
     if "time" not in entry:
@@ -525,13 +525,13 @@ def entry_to_event(entry: Entry) -> Event:
     return event
 
 
-_EVENT_VALIDATORS: dict[str, Callable[[Entry], Event]] = {}
+_CACHED_EVENT_VALIDATORS: dict[str, Callable[[Entry], Event]] = {}
 """Readers of the kinds that were read so far, as making one takes a millisecond."""
 
 
 def _event_validator(kind: str) -> Callable[[Entry], Event]:
     reader: Callable[[Entry], Event] = TypeAdapter(EVENT_CLASSES.get(kind, BaseEvent)).validator.validate_python
-    return _EVENT_VALIDATORS.setdefault(kind, reader) if kind in EVENT_CLASSES else reader
+    return _CACHED_EVENT_VALIDATORS.setdefault(kind, reader) if kind in EVENT_CLASSES else reader
 
 
 def _invalid_fields_message(entry: Entry, error: ValidationError) -> str:

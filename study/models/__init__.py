@@ -100,7 +100,7 @@ def facts_of_network_inputs(model: Mapping[str, Any], facts: Facts) -> Facts:
         return facts
     from study.models import frozen_networks
 
-    section = frozen_networks.frozen_network_section(model) | {"weights": None}
+    section = frozen_networks.underlying_network_section(model) | {"weights": None}
     return replace(facts, shape=(_feature_row_width(tuple(sorted(section.items())), facts.shape),), mean=0.0)
 
 
@@ -136,13 +136,13 @@ def _build_layers_on_frozen(model: Mapping[str, Any], facts: Facts, loads_weight
     import torch
 
     from study.models.backbone_network import Backbone
-    from study.models.frozen_networks import build_layers_on_frozen_network, frozen_network_section
+    from study.models.frozen_networks import build_layers_on_frozen_network, underlying_network_section
 
     if not has_trained_stages(model):
         return build_layers_on_frozen_network(model, facts.shape[0] - n_columns_before_features(model), None)
     with torch.random.fork_rng(devices=[]):  # what is trained begins as it does without stages
         trunk = build_encoder_without_head(
-            frozen_network_section(model), replace(facts, shape=DEFAULT_IMAGE_SHAPE), loads_weights
+            underlying_network_section(model), replace(facts, shape=DEFAULT_IMAGE_SHAPE), loads_weights
         )
     assert isinstance(trunk, Backbone)  # no other network has the key
     return build_layers_on_frozen_network(model, trunk.features, trunk)

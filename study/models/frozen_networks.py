@@ -15,7 +15,7 @@ from study.models.network_keys import BackboneOptions, late_stages_width, n_colu
 from study.models.small_networks import MLP
 
 
-def frozen_network_section(model: Mapping[str, Any]) -> dict[str, Any]:
+def underlying_network_section(model: Mapping[str, Any]) -> dict[str, Any]:
     """Return the `model` section of the network itself, without what is trained on its features."""
     left_out = {"frozen", "joined", "adapter", "adapter_width", "lr_factor"}
     left_out |= {"trained_stages"} if model.get("trained_stages") == "none" else set()

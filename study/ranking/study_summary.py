@@ -262,7 +262,7 @@ def _front_members(results: Results) -> list[FrontMember]:
     ]
 
 
-def result_metric_values(results: Results) -> dict[str, float]:
+def result_means_and_deviations(results: Results) -> dict[str, float]:
     """Return mean and sample standard deviation over seeds, as WHO/SPLIT/NAME and WHO/SPLIT/NAME_sd.
 
     For a final training and its ensemble every metric; for a study those of `result_metric_names`, of the baseline and

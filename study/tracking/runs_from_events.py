@@ -19,8 +19,8 @@ from study.ranking import Candidate, Results, ablation_steps
 from study.ranking.chosen_epoch import metrics_at_chosen_epoch
 from study.ranking.study_summary import (
     ArmSummary,
+    result_means_and_deviations,
     result_metric_names,
-    result_metric_values,
     result_row_values,
     result_seeds,
     summarise_candidate,
@@ -519,7 +519,7 @@ class EventTranslator:
         Those of the best, or of a final training's networks, are there by their metrics' names as well, at step 0, as
         MLflow draws bars of that. What it has and is no result any more becomes NaN, as MLflow takes no metric away.
         """
-        by_arm, told = result_metric_values(found), self._progress.results
+        by_arm, told = result_means_and_deviations(found), self._progress.results
         results = by_arm | self._own_result_values(found, by_arm)
         news = {name: value for name, value in results.items() if told.get(name) != value}
         news |= dict.fromkeys(told.keys() - results.keys(), math.nan)

@@ -27,7 +27,7 @@ from study.data.folds import select_fold
 from study.data.source import writable_data_folder
 from study.models import published_weights
 from study.models.backbone_network import Backbone
-from study.models.frozen_networks import frozen_network_section
+from study.models.frozen_networks import underlying_network_section
 from study.models.network_keys import n_columns_before_features
 from study.training.device import DeviceSplit, keep_freed_memory
 
@@ -53,7 +53,7 @@ def data_key_with_features(model: Mapping[str, Any], data: str) -> str:
 
     Where the network is frozen, a longer text, equal for sections with the same features.
     """
-    return f"{data} {json.dumps(frozen_network_section(model), sort_keys=True)}" if model.get("frozen") else data
+    return f"{data} {json.dumps(underlying_network_section(model), sort_keys=True)}" if model.get("frozen") else data
 
 
 def replace_inputs_with_frozen_features(
@@ -137,7 +137,7 @@ def _open_feature_store(network: Mapping[str, Any]) -> sqlite3.Connection:
 
 def _feature_network_key(model: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
     """Return all that features depend on besides the images."""
-    section, begun = frozen_network_section(model), models.describe_weights(model)
+    section, begun = underlying_network_section(model), models.describe_weights(model)
     assert begun is not None  # a frozen network has weights
     network = {**section, "beside": n_columns_before_features(section), "weights": begun["sha256"]}
     return network | {"mean": facts.mean, "deviation": facts.deviation}
@@ -176,7 +176,7 @@ def build_frozen_backbone(model: Mapping[str, Any], facts: Facts, device: torch.
     """
     if device.type == "cpu":
         keep_freed_memory()  # each batch needs the same large tensors
-    encoder = models.build_encoder_without_head(frozen_network_section(model), facts).to(device)
+    encoder = models.build_encoder_without_head(underlying_network_section(model), facts).to(device)
     encoder = encoder.to(memory_format=torch.channels_last)
     assert isinstance(encoder, Backbone)  # no other network has the key
     return encoder.eval()

@@ -54,7 +54,7 @@ KEEP_LOOPBACK_VARIABLES = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 """Makes Ray's processes and tools, whatever its name says, take 127.0.0.1 as given, not replace it by the machine's
 address."""
 
-VARIABLE_SETTINGS = tuple(
+VARIABLES_OF_PROCESS_KINDS = tuple(
     EnvironmentVariable(name, value, frozenset(kinds), reason)
     for name, value, kinds, reason in (
         (UV_HOOK_VARIABLE, "0", _TRIALS, "else workers of `uv run` first build an environment"),
@@ -94,7 +94,7 @@ VARIABLE_SETTINGS = tuple(
 
 def variables_of_processes(*kinds: ProcessKind) -> dict[str, str]:
     """Return the variables of these processes, with their values."""
-    return {name: value for name, value, whose, _ in VARIABLE_SETTINGS if whose & set(kinds)}
+    return {name: value for name, value, whose, _ in VARIABLES_OF_PROCESS_KINDS if whose & set(kinds)}
 
 
 def set_variables_here(*kinds: ProcessKind) -> None:

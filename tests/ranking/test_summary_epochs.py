@@ -7,7 +7,7 @@ from told_studies import REFERENCED, referenced_spec, trained_twice
 from study.commands.final_training import final_training_spec
 from study.ranking import Results
 from study.ranking.json_documents import to_plain_value
-from study.ranking.study_summary import result_metric_values, summarise_study, summary_lines
+from study.ranking.study_summary import result_means_and_deviations, summarise_study, summary_lines
 
 TOLD = record(
     Told("baseline", [0.1, 0.2, 0.6, 0.2]), Told("search", [0.1, 0.8, 0.6, 0.3], params={"method.alpha": 0.5})
@@ -28,7 +28,7 @@ def test_values_are_those_of_the_chosen_epoch_and_the_last_stands_beside() -> No
         "values are those at the best epoch by val/accuracy, as the mean of the 2 epochs up to it: "
         "baseline epoch 3; best epoch 3" in texts
     )
-    assert result_metric_values(Results(BEST, TOLD))["best/val/accuracy"] == pytest.approx(0.7)
+    assert result_means_and_deviations(Results(BEST, TOLD))["best/val/accuracy"] == pytest.approx(0.7)
 
 
 def test_where_the_last_epoch_counts_nothing_stands_beside() -> None:

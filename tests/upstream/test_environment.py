@@ -9,12 +9,17 @@ import pytest
 from cluster_files import CLUSTER, image_environment
 from helpers import ROOT
 
-from study.upstream.environment import VARIABLE_SETTINGS, ProcessKind, set_variables_here, variables_of_processes
+from study.upstream.environment import (
+    VARIABLES_OF_PROCESS_KINDS,
+    ProcessKind,
+    set_variables_here,
+    variables_of_processes,
+)
 
 
 @pytest.mark.parametrize("part", ProcessKind)
 def test_no_part_gets_a_variable_twice(part: ProcessKind) -> None:
-    names = [setting.variable for setting in VARIABLE_SETTINGS if part in setting.process_kinds]
+    names = [setting.variable for setting in VARIABLES_OF_PROCESS_KINDS if part in setting.process_kinds]
     assert sorted(names) == sorted(set(names))
     assert names
 
@@ -51,7 +56,7 @@ def test_the_scripts_have_the_values_of_the_table(file: str, without: set[str]) 
 
 
 def test_no_other_module_writes_them() -> None:
-    names = re.compile("|".join(rf"\b{setting.variable}\b" for setting in VARIABLE_SETTINGS))
+    names = re.compile("|".join(rf"\b{setting.variable}\b" for setting in VARIABLES_OF_PROCESS_KINDS))
     table = ROOT / "study" / "upstream" / "environment.py"
     others = [path for path in (ROOT / "study").rglob("*.py") if path != table]
     assert [str(path) for path in others if names.search(Path(path).read_text(encoding="utf-8"))] == []

@@ -14,7 +14,7 @@ from contract import contract
 from packaging.version import Version
 
 from study.upstream import ray_internals
-from study.upstream.environment import VARIABLE_SETTINGS, ProcessKind
+from study.upstream.environment import VARIABLES_OF_PROCESS_KINDS, ProcessKind
 
 OWN_RAY = "a study's own Ray, which starts what trials need and nothing else (study/sweep/own_ray.py)"
 PATIENCE = "a start of Ray that waits for a busy machine (study/sweep/own_ray.py)"
@@ -32,7 +32,7 @@ def test_ray_knows_the_settings_that_a_busy_machine_needs() -> None:
         python = (Path(ray.__file__).parent / "_private" / "node.py").read_text(encoding="utf-8")
         names = {
             one.variable
-            for one in VARIABLE_SETTINGS
+            for one in VARIABLES_OF_PROCESS_KINDS
             if {ProcessKind.OWN_RAY, ProcessKind.LOCAL_NODE} & one.process_kinds
         }
         lower = {name for name in names if name.removeprefix("RAY_").islower()}

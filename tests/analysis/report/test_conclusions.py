@@ -30,7 +30,7 @@ from study.commands.final_training import final_training_spec
 from study.data import summarise_datasets
 from study.home.events import EnsembleMeasured, GroupSampleCounts, entry_to_event
 from study.ranking import Results
-from study.ranking.study_summary import result_metric_values, summarise_study, summary_lines
+from study.ranking.study_summary import result_means_and_deviations, summarise_study, summary_lines
 from study.spec import load_study
 from study.trained.model_card import described_model, model_card
 
@@ -59,7 +59,7 @@ def test_the_ensemble_of_a_final_training_and_whether_it_is_the_model(final_spec
     assert low < joined < high
     summary = summarise_study(results)
     assert summary.ensemble.metrics["test/accuracy"].mean == 0.55
-    assert result_metric_values(results)["ensemble/test/accuracy"] == 0.55
+    assert result_means_and_deviations(results)["ensemble/test/accuracy"] == 0.55
     rows = [line.split()[:4] for line in summary_lines(summary) if line.startswith("ensemble")]
     assert ["ensemble", "test/accuracy", "55.0%", "(2"] in rows
 
