@@ -157,7 +157,7 @@ def comparison_table(compared: Sequence[ComparedStudy], metric: str | None = Non
             for who in whose
         },
         **{
-            f"gain {name}": [difference_or_dash_text(one.gain.get(name), name) for one in compared]
+            f"best - baseline {name}": [difference_or_dash_text(one.gain.get(name), name) for one in compared]
             for name in ([] if is_final else metrics)
         },
         **_difference_rows(compared, metrics, whose[-1]),

@@ -51,8 +51,8 @@ def test_what_each_found_and_cost() -> None:
         "| best val/accuracy | 70.0 ± 14.1% (2) | 50.0% (1) |",
         "| baseline test/accuracy | 40.0 ± 0.0% (2) | - |",
         "| best test/accuracy | 50.0 ± 0.0% (2) | - |",
-        "| gain val/accuracy | +20.0 points (too few seeds to judge) | - |",
-        "| gain test/accuracy | +10.0 points on every seed alike | - |",
+        "| best - baseline val/accuracy | +20.0 points (too few seeds to judge) | - |",
+        "| best - baseline test/accuracy | +10.0 points on every seed alike | - |",
         "| best method.alpha | 0.1 | - |",
         "| train.epochs | 20 | 40 |",
         "| search.trials | 3 | 9 |",
@@ -103,7 +103,7 @@ def test_what_no_study_has_is_no_row() -> None:
     studies = [Results(replace(without, name=name), record(Told("search", [0.5]))) for name in ("one", "two")]
     rows = list(comparison_table(compare_studies(studies))[""])
     assert "best val/accuracy" in rows
-    assert not any(row.startswith(("baseline", "gain")) or "test" in row for row in rows)
+    assert not any(row.startswith(("baseline", "best - baseline")) or "test" in row for row in rows)
 
 
 def test_it_is_plain_json() -> None:
@@ -211,7 +211,7 @@ def test_the_command(spec: StudySpec, frozen_ledger: Path, tmp_path: Path, monke
         shutil.copy(frozen_ledger, Home(tmp_path).create_study(replace(spec, name=name, search=search)).ledger_file)
     printed_lines = CliRunner().invoke(app, ["compare", "one", "two"]).stdout.splitlines()
     assert printed_lines[0] == "|  | one | two |"
-    assert "| gain test/accuracy | +20.0 points (+14.4 to +25.6) | +20.0 points (+14.4 to +25.6) |" in printed_lines
+    assert "| best - baseline test/accuracy | +20.0 points (+14.4 to +25.6) | +20.0 points (+14.4 to +25.6) |" in printed_lines
     assert printed_lines[-1] == "| search.seed | 0 | 5 |"
     documents = json.loads(CliRunner().invoke(app, ["compare", "one", "two", "--json"]).stdout)
     assert [one["name"] for one in documents] == ["one", "two"]
