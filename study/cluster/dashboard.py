@@ -38,7 +38,7 @@ class LostNode(TypedDict):
     why: str | None
 
 
-class ResourceUsage(TypedDict):
+class UsageOfOneResource(TypedDict):
     """What is there of a resource, and what is used of it; None: not known, as in a cluster's first seconds."""
 
     used: float | None
@@ -50,7 +50,7 @@ class ClusterNodes(TypedDict):
 
     nodes: int
     lost: list[LostNode]
-    usage: dict[str, ResourceUsage]
+    usage: dict[str, UsageOfOneResource]
 
 
 def summarise_nodes(answer: dict[str, Any]) -> ClusterNodes:

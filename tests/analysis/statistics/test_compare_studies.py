@@ -211,7 +211,10 @@ def test_the_command(spec: StudySpec, frozen_ledger: Path, tmp_path: Path, monke
         shutil.copy(frozen_ledger, Home(tmp_path).create_study(replace(spec, name=name, search=search)).ledger_file)
     printed_lines = CliRunner().invoke(app, ["compare", "one", "two"]).stdout.splitlines()
     assert printed_lines[0] == "|  | one | two |"
-    assert "| best - baseline test/accuracy | +20.0 points (+14.4 to +25.6) | +20.0 points (+14.4 to +25.6) |" in printed_lines
+    assert (
+        "| best - baseline test/accuracy | +20.0 points (+14.4 to +25.6) | +20.0 points (+14.4 to +25.6) |"
+        in printed_lines
+    )
     assert printed_lines[-1] == "| search.seed | 0 | 5 |"
     documents = json.loads(CliRunner().invoke(app, ["compare", "one", "two", "--json"]).stdout)
     assert [one["name"] for one in documents] == ["one", "two"]
