@@ -235,7 +235,7 @@ def share_logs(name: RemoteStudyArgument, as_json: options.JsonOption = False) -
     options.show_answer(log_share.create_share_of_study(Home.locate(), name), as_json, itemgetter("folder"))
 
 
-def run_on_head(address: str, command: list[str], python: str, env: Sequence[str], as_json: bool) -> None:
+def run_study_command_on_head(address: str, command: list[str], python: str, env: Sequence[str], as_json: bool) -> None:
     """Run a command that needs no study on the head of a cluster.
 
     Raises:

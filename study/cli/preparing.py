@@ -127,7 +127,7 @@ def prepare_data(
 
     if address is not None:
         command = ["data", "prepare", name, *cluster.to_option_words(set=assignments), "--quiet"]
-        cluster.run_on_head(address, command, python, env or (), as_json)
+        cluster.run_study_command_on_head(address, command, python, env or (), as_json)
         return
     with data_commands.download_progress_bars(quiet) as progress:
         document = data_commands.prepare_data_set(name, assignments or (), progress)

@@ -139,13 +139,13 @@ def reference_run_key(name: str) -> str:
 RESULT_TRIAL_TAG = "study.result_trial"
 """Tag of the run of a result that is a configuration: its trial. Another best has another run, as params stay."""
 
-RESULT_RUN_PREFIX = "result "
+RESULT_RUN_KEY_PREFIX = "result "
 """What keys of the runs of results begin with."""
 
 
 def result_run_key(who: str, trial: object = None) -> str:
     """Return the key of the run of a result, of this configuration."""
-    return f"{RESULT_RUN_PREFIX}{who}" + ("" if trial is None else f" {trial}")
+    return f"{RESULT_RUN_KEY_PREFIX}{who}" + ("" if trial is None else f" {trial}")
 
 
 EXPERIMENT_KIND_TAGS = {"mlflow.experimentKind": "custom_model_development"}

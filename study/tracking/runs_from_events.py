@@ -573,8 +573,8 @@ class EventTranslator:
             self._set_tags(key, {**inherited_tags(self._spec, self.record), **tags})
             self._add_metrics(key, result_row_values(self._spec, arm), time, 0)
         for key in {*self._progress.runs, *self._changes} - {*keys}:
-            if key.startswith(mlflow_runs.RESULT_RUN_PREFIX):
-                who, _, trial = key.removeprefix(mlflow_runs.RESULT_RUN_PREFIX).partition(" ")
+            if key.startswith(mlflow_runs.RESULT_RUN_KEY_PREFIX):
+                who, _, trial = key.removeprefix(mlflow_runs.RESULT_RUN_KEY_PREFIX).partition(" ")
                 self._remove_tags(key, [RESULT_TAG])
                 self._pending_update(key).new_name = f"former {who}" + (f": trial {trial}" if trial else "")
 

@@ -260,7 +260,10 @@ def test_what_cannot_be_judged_is_not_said_to_be_told_apart(tmp_path: Path, home
 def test_a_search_that_looks_at_one_metric_is_said_to_suit_its_rule(tmp_path: Path, search: str, is_said: bool) -> None:
     suite = small_suite(tmp_path, TEXT.replace("base:", f"base:\n  search: {search}").replace("epochs: 1", "epochs: 4"))
     assert (
-        any("which may suit one rule more than others" in note for note in suite_tables.suite_notes(suite)) == is_said
+        any(
+            "which may suit one rule more than others" in note for note in suite_tables.notes_on_all_suite_tables(suite)
+        )
+        == is_said
     )
 
 

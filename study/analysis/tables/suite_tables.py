@@ -48,7 +48,7 @@ def suite_state_note(suite: Suite, states: Mapping[str, int]) -> str:
     return f"{size}: {searches}, {told}.{part}"
 
 
-def suite_notes(suite: Suite) -> list[str]:
+def notes_on_all_suite_tables(suite: Suite) -> list[str]:
     """Return how the tables are read, and what holds for all of them: budget, splits, averages."""
     spec = suite.searches[0].spec
     trials = max(cell.spec.n_configurations for cell in suite.searches)
@@ -233,13 +233,13 @@ def suite_to_markdown(tables: SuiteTables) -> str:
         averages = averages_by_rule_grid(tables.tables, suite.searches_per_cell)
         parts += ["## Averages by rule", _grid_to_markdown(averages), _notes_to_markdown([SAME_SEARCHES_NOTE])]
     parts += ["## What the methods took", _grid_to_markdown(cost_grid(tables.cost_by_method))]
-    return "\n\n".join([*parts, "## For all tables", _notes_to_markdown(suite_notes(suite))]) + "\n"
+    return "\n\n".join([*parts, "## For all tables", _notes_to_markdown(notes_on_all_suite_tables(suite))]) + "\n"
 
 
 def suite_to_latex(tables: SuiteTables) -> str:
     """Render every rule's table with its notes, as a LaTeX `table` each."""
     suite = tables.suite
-    common = [suite_state_note(suite, tables.n_searches_by_state), *suite_notes(suite)]
+    common = [suite_state_note(suite, tables.n_searches_by_state), *notes_on_all_suite_tables(suite)]
     grids = [
         replace(rule_table_grid(table, suite.searches_per_cell), notes=[*rule_table_notes(suite, table), *common])
         for table in tables.tables
@@ -276,7 +276,7 @@ def suite_to_dict(tables: SuiteTables) -> dict[str, object]:
             }
             for table in tables.tables
         ],
-        "notes": [suite_state_note(tables.suite, tables.n_searches_by_state), *suite_notes(tables.suite)],
+        "notes": [suite_state_note(tables.suite, tables.n_searches_by_state), *notes_on_all_suite_tables(tables.suite)],
     }
 
 
