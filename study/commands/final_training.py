@@ -68,14 +68,14 @@ def default_final_seeds(home: Home, spec: StudySpec, name: str | None = None, wi
     if (folder := home.study_or_none(final.name)) is not None:
         with suppress(UserError):  # another configuration, which is refused later
             return list(seeds_of_training(folder.load_spec(), final, folder.name))
-    first = _first_unused_seed(home, spec.origin or {})
+    first = _first_seed_unused_by_study(home, spec.origin or {})
     for _, other in _trainings_of_same_study(home, final):
         if other.final_seeds and min(other.final_seeds) >= first and fitted >= other.is_scikit_learn_reference:
             return list(other.final_seeds[:1] if fitted else other.final_seeds)
     return list(final_seeds(first, fitted))
 
 
-def _first_unused_seed(home: Home, origin: ExportOrigin) -> int:
+def _first_seed_unused_by_study(home: Home, origin: ExportOrigin) -> int:
     """Return the first seed that a study did not use.
 
     It is read from the exported file, and from the study itself if the home has it; 0 where neither tells.

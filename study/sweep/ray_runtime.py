@@ -53,7 +53,7 @@ RAY_RECONNECT_TIMEOUT_S = 60.0
 STOP_MARGIN_BEFORE_RAY_S = 10.0
 """Seconds by which a driver stops sooner: Ray would end the process without a message of the study's."""
 
-FINAL_HEAD_LOSS_TIMEOUT_S = 3.0
+UNRECOVERABLE_HEAD_TIMEOUT_S = 3.0
 """Seconds after which a missing head counts as ended where it cannot come back: this driver is a job on its machine,
 without Redis."""
 
@@ -77,7 +77,7 @@ class JoinedCluster:
         self._asked, self._missed_since = 0.0, float("inf")
         is_final = is_ray_job() and self._is_head_here() and not os.environ.get("RAY_REDIS_ADDRESS")
         may_come_back_s = 0.0 if is_final else _reconnect_timeout_s() - STOP_MARGIN_BEFORE_RAY_S
-        self._patience = max(FINAL_HEAD_LOSS_TIMEOUT_S, may_come_back_s)
+        self._patience = max(UNRECOVERABLE_HEAD_TIMEOUT_S, may_come_back_s)
         self._ended: str | None = None
 
     @property

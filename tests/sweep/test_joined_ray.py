@@ -54,7 +54,7 @@ def test_a_head_that_may_come_back_is_waited_for_as_long_as_ray_does(
         == f"Ray's head (its gcs_server, at {gone[0]}:{gone[1]}) does not answer any more"
     )
     assert ray.describe_ended_process() is None
-    monkeypatch.setattr(ray_runtime, "FINAL_HEAD_LOSS_TIMEOUT_S", 0.0)
+    monkeypatch.setattr(ray_runtime, "UNRECOVERABLE_HEAD_TIMEOUT_S", 0.0)
     for given in ("10", "not a number"):
         monkeypatch.setenv(environment.RECONNECT_TIMEOUT_VARIABLE, given)
         monkeypatch.setattr(ray_runtime, "RAY_RECONNECT_TIMEOUT_S", 0.0)
@@ -64,7 +64,7 @@ def test_a_head_that_may_come_back_is_waited_for_as_long_as_ray_does(
 def test_a_job_on_the_heads_machine_waits_only_where_its_state_is_in_redis(
     process: socket.socket, gone: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ray_runtime, "FINAL_HEAD_LOSS_TIMEOUT_S", 0.0)
+    monkeypatch.setattr(ray_runtime, "UNRECOVERABLE_HEAD_TIMEOUT_S", 0.0)
     monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", "{}")
     assert JoinedCluster(gone, process.getsockname()).describe_ended_process()
     monkeypatch.setenv("RAY_REDIS_ADDRESS", "redis:6379")

@@ -264,7 +264,7 @@ def _provenance_values(results: Results) -> dict[str, str]:
     }
     if used := used_devices(results.record):
         facts["device"] = [f"{device_text(device.facts)}: {pluralise(device.trials, 'trial')}" for device in used]
-    if origin := _configuration_origin_text(results.spec.origin or {}):
+    if origin := _source_study_text(results.spec.origin or {}):
         facts["configuration"] = [origin]
     for session in results.record.sessions:
         shown = {key: value for key, value in event_to_entry(session).items() if key not in HIDDEN_SESSION_FIELDS}
@@ -282,7 +282,7 @@ def _flatten_to_pairs(values: Mapping[str, object]) -> list[tuple[str, object]]:
     return [(key, value) for key, value in flatten_mapping(values, " ").items() if value != {}]
 
 
-def _configuration_origin_text(origin: ExportOrigin) -> str:
+def _source_study_text(origin: ExportOrigin) -> str:
     """Return which study a configuration is from, and what was changed since; `study.yaml` holds the rest.
 
     Empty where it is from none.
