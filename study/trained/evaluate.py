@@ -25,6 +25,7 @@ from study.home.folder import Home
 from study.home.ledger import Ledger, read_entries
 from study.home.record import StudyRecord, finite_metrics
 from study.metrics import group_names
+from study.metrics.group_names import OptionalClassNames
 from study.metrics.worst_group import GroupCounts, WorstGroup, conflicting_group_sizes, find_worst_group
 from study.spec import load_study
 from study.spec.key_errors import ProblemCollector, validate_section
@@ -330,9 +331,6 @@ def _note_test_reading(home: Home, description: ModelDescription) -> Iterator[No
         ledger.append(events.ModelEvaluated(trial=description.told["trial"], split="test", by="study evaluate"))
     finally:
         ledger.close()
-
-
-OptionalClassNames = Sequence[str] | None
 
 
 def renumber_classes_as_model(dataset: Dataset, model: Facts) -> Dataset:
