@@ -23,7 +23,7 @@ from study.files import check_output_path, write_output
 from study.knobs import Knob, Section, Value, text_list, to_options
 from study.spec import yaml_document
 from study.spec.json_schema import SCHEMA_FILE_NAME
-from study.spec.key_errors import fault_of_value
+from study.spec.key_errors import fault_of_value, names_with_fair_kl
 from study.spec.load import check_and_complete_document, check_study_name
 from study.text import is_utf8, list_few_names, quoted
 
@@ -101,8 +101,8 @@ def check_methods_answer(answer: str) -> None:
     for named in split_names(answer):
         name = named.removesuffix(draft.FAIR_KL_SUFFIX)
         if name not in allowed:
-            known = [*allowed, f"eps_sup_info_nce{draft.FAIR_KL_SUFFIX}"]
-            raise UserError(f"{name!r}: no such method. {suggest_or_list(name, known, command=NAMES_COMMAND)}")
+            known = [*allowed, *names_with_fair_kl()]
+            raise UserError(f"{named!r}: no such method. {suggest_or_list(named, known, command=NAMES_COMMAND)}")
         if name != named and "regulariser" not in methods.method_knobs({"name": name}):
             raise UserError(f"{named}: {name} has no regulariser: give {name}")
         if why := methods.CATALOGUE.why_unusable(name):

@@ -227,8 +227,6 @@ def group_sizes(datasets: Mapping[str, Dataset]) -> GroupSizes | None:
         sizes["classes"] = list(facts.class_names)
     if facts.bias_names:
         sizes["biases"] = list(facts.bias_names)
-    if facts.aligned is not None:
-        sizes["aligned"] = [list(own) if isinstance(own, tuple) else own for own in facts.aligned]
-    else:
-        sizes["aligned"] = None
+    pairs = facts.aligned
+    sizes["aligned"] = None if pairs is None else [list(own) if isinstance(own, tuple) else own for own in pairs]
     return sizes

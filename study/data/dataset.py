@@ -11,11 +11,11 @@ from annotated_types import Ge
 from numpy.typing import NDArray
 from typing_extensions import TypedDict
 
-AlignedClasses = Sequence[int | Sequence[int]]
-"""The class that each bias class goes with, -1 for one that goes with none, a list where several classes share one."""
+AlignedClasses = tuple[int | tuple[int, ...], ...]
+"""The class that each bias class goes with, -1 for one that goes with none, a tuple where several classes share one."""
 
 
-def aligned_cells(aligned: AlignedClasses, classes: int) -> list[list[bool]]:
+def aligned_cells(aligned: Sequence[int | Sequence[int]], classes: int) -> list[list[bool]]:
     """Return for each class whether it goes with each bias class."""
     return [[y in own if isinstance(own, Sequence) else y == own for own in aligned] for y in range(classes)]
 
@@ -41,8 +41,8 @@ class Facts:
         telling: a sentence on each input of a user's table that predicts the class on its own.
         shortcut: where no bias is named, the input of a user's table that goes with the class far more than any other,
             and the share of the training rows in which it does, see `study.data.leakage`.
-        aligned: see `AlignedClasses`, of tuples; None: no bias class has a class of its own, so that no sample is
-            aligned or conflicting.
+        aligned: the class of each bias class; None: none has a class of its own, so that no sample is aligned or
+            conflicting.
     """
 
     classes: int
@@ -61,7 +61,7 @@ class Facts:
     bias_edges: tuple[float, ...] | None = None
     telling: tuple[str, ...] = ()
     shortcut: tuple[str, float] | None = None
-    aligned: tuple[int | tuple[int, ...], ...] | None = None
+    aligned: AlignedClasses | None = None
 
     def facts_of_split(self, split: str) -> "Facts":
         """Return the facts of one split: without bias classes if its samples have no bias labels."""

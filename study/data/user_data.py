@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from study.data import conditions, holdout, label_files, table_format
-from study.data.dataset import Facts
+from study.data.dataset import AlignedClasses, Facts
 from study.data.label_files import SPLIT_ALIASES
 from study.data.table_findings import ColumnFinding
 from study.data.table_format import DecimalKey, SeparatorKey, TextEncodingKey, to_plain_number
@@ -104,7 +104,6 @@ class TableLabels:
             would be equal.
         is_bias_combined: whether the target or the bias combines several columns.
         bias_edges: edges of the groups of a numeric bias, None where it has no groups.
-        aligned: the classes of each bias class, see `Facts`.
         is_target_number: whether the target looks like a measured number that was not divided into classes.
     """
 
@@ -118,7 +117,7 @@ class TableLabels:
     is_bias_combined: bool = False
     bias_edges: tuple[float, ...] | None = None
     is_target_number: bool = False
-    aligned: tuple[int | tuple[int, ...], ...] | None = None
+    aligned: AlignedClasses | None = None
 
     @property
     def has_unknown_bias(self) -> bool:
@@ -299,7 +298,7 @@ MIN_ALIGNMENT_KAPPA = 0.5
 
 def find_aligned_classes(
     target: NDArray[np.int64], bias: NDArray[np.int64], shape: tuple[int, int]
-) -> tuple[int | tuple[int, ...], ...] | None:
+) -> AlignedClasses | None:
     """Find the classes that each bias class goes with; None where that is not clear.
 
     All classes weigh alike. A bias class goes with the class of which it is the largest share, and with every class of
@@ -313,7 +312,7 @@ def find_aligned_classes(
         shape: number of classes and of bias classes.
 
     Returns:
-        See `Facts`; -1 for a bias class without samples.
+        The class of each bias class, -1 for one without samples.
     """
     known = (target >= 0) & (bias >= 0)
     cells = np.zeros(shape)
@@ -332,15 +331,15 @@ def find_aligned_classes(
     return _classes_of_bias_classes(is_own)
 
 
-def _classes_of_bias_classes(is_own: NDArray[np.bool_]) -> tuple[int | tuple[int, ...], ...]:
-    """Return which classes go with each bias class as `Facts` has them, of the pairs (classes, bias classes)."""
+def _classes_of_bias_classes(is_own: NDArray[np.bool_]) -> AlignedClasses:
+    """Return which classes go with each bias class, of the pairs (classes, bias classes)."""
     found = [tuple(np.flatnonzero(of).tolist()) for of in is_own.T]
     return tuple(classes if len(classes) > 1 else next(iter(classes), -1) for classes in found)
 
 
 def _read_aligned_classes(
     labels: TableLabels, train: NDArray[np.int64], given: tuple[str, ...] | None, path: Path
-) -> tuple[int | tuple[int, ...], ...] | None:
+) -> AlignedClasses | None:
     """Return the classes of each bias class as `data.aligned` gives them, or else as the training rows show them.
 
     Raises:

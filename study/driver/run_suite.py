@@ -77,7 +77,9 @@ def run_suite(
         tell(f"search {place} of {len(suite.searches)}: {suite.searches[place - 1].spec.name}")
 
     with _say_how_to_continue(given), SharedRay() as shared:
-        ends = list(run_remaining_studies(home, [cell.spec for cell in suite.searches], view, told, address, shared))
+        ends = list(
+            run_remaining_studies(home, [search.spec for search in suite.searches], view, told, address, shared)
+        )
     found = suite_tables_so_far(home, suite)
     tables = {ending: form(found) for ending, form in TABLE_WRITERS.items()}
     write_table_files(suite_folder(home, suite), "table", tables)
@@ -102,12 +104,12 @@ def _say_how_to_continue(given: str) -> Iterator[None]:
 
 def suite_tables_so_far(home: Home, suite: Suite) -> SuiteTables:
     """Return the tables of what has run so far."""
-    return suite_tables.build_suite_tables(suite, lambda cell: load_search_results(home, cell))
+    return suite_tables.build_suite_tables(suite, lambda search: load_search_results(home, search))
 
 
-def load_search_results(home: Home, cell: SuiteSearch) -> Results | None:
+def load_search_results(home: Home, search: SuiteSearch) -> Results | None:
     """Return the results of a search, None where it has not begun."""
-    found = StudyFolder(home.path / cell.spec.name)
+    found = StudyFolder(home.path / search.spec.name)
     if not found.ledger_file.is_file():
         return None
     return Results.load(found)
@@ -157,7 +159,7 @@ def check_suite_unchanged(home: Home, suite: Suite) -> None:
     """
     memory = suite_folder(home, suite) / SUITE_FILE
     before = read_study_file(memory).values if memory.is_file() else {}
-    specs = (cell.spec for cell in suite.searches)
+    specs = (search.spec for search in suite.searches)
     if differing := [*_changed_suite_parts(before, suite.to_document()), *changed_keys_of_studies(home, specs)]:
         raise UserError(
             f"{suite.name}: this suite began in {home.path} with other settings. Run this one under another `name`, or "
@@ -184,13 +186,12 @@ def _data_sections_of_suite(suite: Suite) -> list[Section]:
 
 
 def plan_suite(home: Home, suite: Suite) -> dict[str, Any]:
-    """Return how far each place of a suite's table is, the epochs left, and their time at the pace until now."""
+    """Return how far each cell of a suite's table is, the epochs left, and their time at the pace until now."""
     from study.sweep.ray_runtime import count_trials_at_once
 
-    studies = {cell.spec.name: load_search_results(home, cell) for cell in suite.searches}
     records = {
-        place: [study.record if (study := studies[cell.spec.name]) else None for cell in cells]
-        for place, cells in suite.searches_by_cell.items()
+        cell: [study.record if (study := load_search_results(home, search)) else None for search in searches]
+        for cell, searches in suite.searches_by_cell.items()
     }
     paces = {}
     for method in suite.methods:

@@ -92,7 +92,7 @@ def pair_softplus_row_sums(scaled: Tensor, positive: Tensor, negative: Tensor) -
 
 
 PAIRS_PER_CHUNK = 2**24
-"""Pairs per step on devices other than a CPU: 64 MiB in float32, all of a batch of 256."""
+"""Pairs per chunk on devices other than a CPU: 64 MiB in float32, all of a batch of 256."""
 
 
 class _PairSoftplus(torch.autograd.Function):

@@ -113,11 +113,12 @@ def _keys_that_ask_for_bias(method: Section) -> list[str]:
 
 __all__ = ["NAMES", "build", "knobs", "needs"]
 
-BUILTIN_LOSSES = (name for name, loss in losses_by_name().items() if loss.__module__.startswith("study.losses."))
 NAMES = [
     name
-    for name in BUILTIN_LOSSES
-    if required_tensor_names(name) <= BATCH_TENSOR_NAMES and name not in LOSSES_OF_TWO_ENCODERS
+    for name, loss in losses_by_name().items()
+    if loss.__module__.startswith("study.losses.")
+    and required_tensor_names(name) <= BATCH_TENSOR_NAMES
+    and name not in LOSSES_OF_TWO_ENCODERS
 ]
 """Losses that this module makes methods of. A loss of another distribution is named by its own module, which may import
 `knobs`, `needs` and `build` from here.

@@ -20,12 +20,10 @@ from study.methods.sample_weights import balance_knobs
 if TYPE_CHECKING:
     from study.methods.base_method import Method, NetworkFactory
 
-BUILTIN_LOSSES = (
-    name
-    for name, function in classification_losses_by_name().items()
-    if function.__module__.startswith("study.losses.")
-)
-NAMES = [PLAIN_CROSS_ENTROPY, *BUILTIN_LOSSES]
+NAMES = [
+    PLAIN_CROSS_ENTROPY,
+    *(name for name, loss in classification_losses_by_name().items() if loss.__module__.startswith("study.losses.")),
+]
 
 
 def knobs(method: Section) -> Iterator[Knob]:

@@ -236,7 +236,12 @@ def reading_comparison_to_markdown(comparison: ReadingComparison) -> str:
         claims |= {result.name: list(result.claim_verdicts.values()) for result in comparison.results}
         parts += ["## Claims", frame_to_markdown(pd.DataFrame(claims, dtype=object))]
     parts += ["## Cells", frame_to_markdown(_cells_table(comparison))]
-    notes = [f"{result.name}: {note}" for result in comparison.results for note in _budget_notes(result)]
+    notes = [
+        f"{result.name}: {note}"
+        for result in comparison.results
+        for note in result.reproduction.last_epoch_grid.notes
+        if note.startswith("Budget:")
+    ]
     return "\n\n".join([*parts, "\n".join(f"- {escape_markdown(note)}" for note in notes)]) + "\n"
 
 
@@ -331,10 +336,6 @@ def _mean_and_deviation_text(metric: str, values: SeedStatistics) -> str:
     scale = 100 if formatting.is_percent_metric(metric) else 1
     deviation = "" if values.standard_deviation is None else f" ± {scale * values.standard_deviation:.1f}"
     return f"{scale * values.mean:.1f}{deviation}"
-
-
-def _budget_notes(result: ReadingResult) -> list[str]:
-    return [note for note in result.reproduction.last_epoch_grid.notes if note.startswith("Budget:")]
 
 
 def _format_two_decimals(value: float, sign: str = "") -> str:

@@ -187,11 +187,14 @@ def _explain_error(
 
 def name_beside_fair_kl(given: str) -> str | None:
     """Return the method that a name with FairKL means, as `fairkl` or `sup_con+fair_kl`; None: it means no such one."""
-    known = [*methods.method_names(), "eps_sup_info_nce+fair_kl"]
-    meant = [given] if "+" in given else closest_spellings(given, known)
-    name, plus, regulariser = meant[0].partition("+") if meant else ("", "", "")
-    is_takeable = name in known and "regulariser" in methods.method_knobs({"name": name})
-    return name if is_takeable and (plus, regulariser) == ("+", "fair_kl") else None
+    known = [*methods.method_names(), *names_with_fair_kl()]
+    name, plus, _ = next(iter(closest_spellings(given, known)), "").partition("+")
+    return name if plus else None
+
+
+def names_with_fair_kl() -> list[str]:
+    """Return `NAME+fair_kl` for each method that FairKL can be beside."""
+    return [f"{name}+fair_kl" for name in _names_with_key("method", "regulariser")]
 
 
 def _values_enabling_key_text(key: KeyPath, section: Section) -> str:

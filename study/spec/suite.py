@@ -220,14 +220,14 @@ class Suite:
     @cached_property
     def searches_by_cell(self) -> Mapping[tuple[str, str], list[SuiteSearch]]:
         """Searches of each method on each data set, by their labels."""
-        places: dict[tuple[str, str], list[SuiteSearch]] = {}
-        for cell in self.searches:
-            places.setdefault((cell.method, cell.data), []).append(cell)
-        return places
+        cells: dict[tuple[str, str], list[SuiteSearch]] = {}
+        for search in self.searches:
+            cells.setdefault((search.method, search.data), []).append(search)
+        return cells
 
-    def is_rule_available(self, rule: str, place: tuple[str, str]) -> bool:
-        """Return whether the validation split of a place has what a rule needs."""
-        spec = self.searches_by_cell[place][0].spec
+    def is_rule_available(self, rule: str, cell: tuple[str, str]) -> bool:
+        """Return whether the validation split of a cell's data set has what a rule needs."""
+        spec = self.searches_by_cell[cell][0].spec
         facts = spec.facts_of_data(spec.base["data"]).facts_of_split("val")
         inferred = spec.train.inferred_groups != "none"
         return next(known for known in SELECTION_RULES if known.name == rule).is_available(facts, inferred)
@@ -278,15 +278,15 @@ def load_suite(suite: str) -> Suite:
     problems.raise_if_any()
     firsts = _first_search_of_cells(document, checked)
     judge = checked.judge or next(iter(firsts.values())).test_metric
-    cells = []
+    searches = []
     for number in range(1, checked.searches + 1):
         for (method, label), first in firsts.items():
             at = list(checked.data).index(label)
             spec = derive_further_search(first, at, number - 1, checked.budget.seeds)
             name = _study_name_of_search(checked.name, method, label, number)
-            cells.append(SuiteSearch(method, label, number, replace(spec, name=name)))
+            searches.append(SuiteSearch(method, label, number, replace(spec, name=name)))
     labels = tuple(checked.methods), tuple(checked.data), tuple(checked.rules)
-    found = Suite(checked.name, *labels, checked.searches, judge, checked.budget.seeds, tuple(cells))
+    found = Suite(checked.name, *labels, checked.searches, judge, checked.budget.seeds, tuple(searches))
     _check_metric_and_rules(found, problems)
     problems.raise_if_any()
     return found
@@ -378,7 +378,7 @@ def _check_metric_and_rules(suite: Suite, problems: ProblemCollector) -> None:
             allowed = suggest_or_list(suite.test_metric, valid, f"Metrics of {label}", KEYS_COMMAND)
             problems.add_problem(("judge",), f"{suite.test_metric!r} given. {allowed}")
     for place, rule in enumerate(suite.rules):
-        if not any(suite.is_rule_available(rule, at) for at in suite.searches_by_cell):
+        if not any(suite.is_rule_available(rule, cell) for cell in suite.searches_by_cell):
             problems.add_problem(("rules", str(place)), f"{rule!r} given, but no data set has what it needs")
 
 

@@ -25,6 +25,7 @@ from study.home.folder import Home
 from study.home.ledger import Ledger, read_entries
 from study.home.record import StudyRecord, finite_metrics
 from study.metrics import group_names
+from study.metrics.group_names import OptionalClassNames
 from study.metrics.worst_group import GroupCounts, WorstGroup, conflicting_group_sizes, find_worst_group
 from study.spec import load_study
 from study.spec.key_errors import ProblemCollector, validate_section
@@ -177,13 +178,15 @@ def _check_classes_of_table(section: Mapping[str, Any], facts: Facts, model: Fac
     path = label_files.find_user_path_or_none(place) if place else None
     if not foreign or path is None or path.suffix.lower() not in TABLE_SUFFIXES:
         return
-    rows, column = label_files.read_user_table(path, section), str(section["target"])
+    column = str(section["target"])
+    rows = label_files.read_user_table(path, section, {column: str})
     if column not in rows:
         return  # several columns joined
     known = tuple(map(quoted, model.class_names or ()))
-    given = enumerate(rows[column].astype(str).str.strip())
     faults = {
-        row: [CellFault(column, quoted(name), "no class of the model", known)] for row, name in given if name in foreign
+        row: [CellFault(column, quoted(name), "no class of the model", known)]
+        for row, name in enumerate(label_files.column_as_text(rows[column]))
+        if name in foreign
     }
     if faults:
         (told,) = table_columns.summarise_faults(faults)
@@ -330,9 +333,6 @@ def _note_test_reading(home: Home, description: ModelDescription) -> Iterator[No
         ledger.append(events.ModelEvaluated(trial=description.told["trial"], split="test", by="study evaluate"))
     finally:
         ledger.close()
-
-
-OptionalClassNames = Sequence[str] | None
 
 
 def renumber_classes_as_model(dataset: Dataset, model: Facts) -> Dataset:

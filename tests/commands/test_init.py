@@ -144,6 +144,8 @@ def test_a_small_folder_has_small_batches_so_that_its_epochs_have_enough_steps(i
         (of(data="utkface", bias="sex"), "data.sensitive: 'sex' given. Allowed: age, gender, ethnicity"),
         (of("sup_co", data="biased_digits"), "'sup_co': no such method. Did you mean 'sup_con'?"),
         (of("FairKL", data="biased_digits"), "no such method. Did you mean 'eps_sup_info_nce+fair_kl'?"),
+        (of("sup_con+fairkl", data="biased_digits"), "no such method. Did you mean 'sup_con+fair_kl'?"),
+        (of("supcon+fair_kl", data="biased_digits"), "no such method. Did you mean 'sup_con+fair_kl'?"),
         (of(",", data="biased_digits"), "no method given. Allowed: bias_balanced_cross_entropy, "),
         (of("bias_con", data="cifar10"), "mine.yaml:12: method.name: 'bias_con' given, it needs bias labels"),
     ],

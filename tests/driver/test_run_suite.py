@@ -37,9 +37,8 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def run(home: Home, spec: StudySpec, view: Any, address: Any, shared: Any) -> RunEnd:
         started.append(spec.name)
-        cells = {cell.spec.name: cell for cell in small_suite(home.path.parent).searches}
-        cell = cells[spec.name]
-        tell(home, cell, *VALUES[cell.method, cell.data, cell.search_number])
+        (search,) = (one for one in small_suite(home.path.parent).searches if one.spec.name == spec.name)
+        tell(home, search, *VALUES[search.method, search.data, search.search_number])
         folder = home.find_study(spec.name)
         return RunEnd(folder, spec, StudyRecord.load(folder.ledger_file), None)
 
@@ -58,8 +57,8 @@ def complete(tmp_path_factory: pytest.TempPathFactory) -> Home:
     """A home in which the suite is complete; nothing is to change it."""
     folder = tmp_path_factory.mktemp("complete")
     home, suite = Home(folder / "home"), small_suite(folder)
-    for cell in suite.searches:
-        tell(home, cell, *VALUES[cell.method, cell.data, cell.search_number])
+    for search in suite.searches:
+        tell(home, search, *VALUES[search.method, search.data, search.search_number])
     suites.write_suite_file(home, suite)
     return home
 
@@ -69,7 +68,7 @@ def test_every_search_runs_once_and_what_is_complete_is_left_alone(tmp_path: Pat
     suite = small_suite(tmp_path)
     tell(home, suite.searches[1], *VALUES["weak", "rho_95", 1])
     assert begin(home, suite) == suites.SuiteEnd(False, [], [])
-    names = [cell.spec.name for cell in suite.searches]
+    names = [search.spec.name for search in suite.searches]
     assert runs == [names[0], *names[2:]]
     assert begin(home, suite) == suites.SuiteEnd(False, [], [])
     assert len(runs) == 7
@@ -217,9 +216,9 @@ SINGLE = TEXT.replace("  rho_95: {name: biased_digits, rho: 0.95}\n", "").replac
 
 def notes_of(home: Home, suite: Suite, values: Mapping[tuple[str, int], tuple[float, float]]) -> list[str]:
     """The notes of the first rule's table of what its picks had on two fresh seeds, by method and search."""
-    for cell in suite.searches:
-        if (cell.method, cell.search_number) in values:
-            tell(home, cell, values[cell.method, cell.search_number])
+    for search in suite.searches:
+        if (search.method, search.search_number) in values:
+            tell(home, search, values[search.method, search.search_number])
     found = suites.suite_tables_so_far(home, suite)
     return suite_tables.rule_table_notes(suite, found.tables[0])
 

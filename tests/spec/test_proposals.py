@@ -66,13 +66,17 @@ def test_a_proposed_value_is_accepted(study_file: Path, typed: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "typed", ["fairkl", "FairKL", "eps_sup_info_nce+fair_kl", "sup_con+fair_kl", "cross_entropy+fair_kl"]
+    ("typed", "name"),
+    [
+        *((typed, "eps_sup_info_nce") for typed in ("fairkl", "FairKL", "eps_sup_info_nce+fair_kl")),
+        *((typed, "sup_con") for typed in ("sup_con+fair_kl", "sup_con+fairkl", "SupCon+FairKL", "sup_con_fair_kl")),
+        ("cross_entropy+fair_kl", "cross_entropy"),
+    ],
 )
-def test_fair_kl_is_proposed_as_the_two_keys_that_it_is(study_file: Path, typed: str) -> None:
+def test_fair_kl_is_proposed_as_the_two_keys_that_it_is(study_file: Path, typed: str, name: str) -> None:
     both = proposed(refused(study_file, f"method.name={typed}"))[0].split(" with ")
     method = load_study(str(study_file), both).base["method"]
-    assert method["regulariser"] == "fair_kl"
-    assert method["name"] == (typed.partition("+")[0] if "+" in typed else "eps_sup_info_nce")
+    assert (method["name"], method["regulariser"]) == (name, "fair_kl")
 
 
 def test_fair_kl_among_searched_methods_is_proposed_as_an_alternative(study_file: Path) -> None:

@@ -48,27 +48,27 @@ def load(tmp_path: Path) -> Callable[..., Suite]:
 
 def test_each_search_is_a_study_of_equal_budget(load: Callable[..., Suite]) -> None:
     suite = load()
-    names = [cell.spec.name for cell in suite.searches]
+    names = [search.spec.name for search in suite.searches]
     assert names[:4] == [f"small--{method}--{data}--1" for method in suite.methods for data in suite.data]
     assert names[4:] == [name[:-1] + "2" for name in names[:4]]
-    for cell in suite.searches:
-        spec = cell.spec
+    for search in suite.searches:
+        spec = search.spec
         assert (spec.epochs, spec.search.baseline, spec.search.sampler) == (2, None, "random")
         assert (spec.search.confirm.top, spec.search.confirm.seeds) == (0, 2)
         assert spec.search.confirm.rules == ["accuracy", "unbiased_accuracy"]
-        assert spec.n_configurations == (3 if cell.method == "weighted" else 1)
+        assert spec.n_configurations == (3 if search.method == "weighted" else 1)
         assert spec.base["model"]["width"] == 4
-        assert spec.base["train"]["weight_decay"] == (0.0001 if cell.method == "plain" else 0.0)
-        assert spec.base["data"]["rho"] == {"rho_80": 0.8, "rho_95": 0.95}[cell.data]
+        assert spec.base["train"]["weight_decay"] == (0.0001 if search.method == "plain" else 0.0)
+        assert spec.base["data"]["rho"] == {"rho_80": 0.8, "rho_95": 0.95}[search.data]
     assert suite.test_metric == "test/accuracy"
 
 
 def test_methods_share_the_seeds_of_a_search_and_no_two_searches_do(load: Callable[..., Suite]) -> None:
     suite = load(("searches: 2", "searches: 4"))
     used: dict[tuple[str, int], list[tuple[set[int], int]]] = {}
-    for cell in suite.searches:
-        seeds = {*cell.spec.seeds, *range(cell.spec.seed + 1, cell.spec.seed + 3)}
-        used.setdefault((cell.data, cell.search_number), []).append((seeds, cell.spec.search.seed))
+    for search in suite.searches:
+        seeds = {*search.spec.seeds, *range(search.spec.seed + 1, search.spec.seed + 3)}
+        used.setdefault((search.data, search.search_number), []).append((seeds, search.spec.search.seed))
     assert all(one == other for one, other in used.values())
     for (one, _), (other, _) in combinations(used.values(), 2):
         assert not one[0] & other[0]
@@ -76,9 +76,9 @@ def test_methods_share_the_seeds_of_a_search_and_no_two_searches_do(load: Callab
 
 
 def test_more_searches_and_data_sets_leave_the_others_as_they_were(load: Callable[..., Suite]) -> None:
-    before = {cell.spec.name: cell.spec.hash for cell in load().searches}
+    before = {search.spec.name: search.spec.hash for search in load().searches}
     more = ("rules:", "  rho_99: {name: biased_digits, rho: 0.99}\nrules:")
-    after = {cell.spec.name: cell.spec.hash for cell in load(more, ("searches: 2", "searches: 3")).searches}
+    after = {search.spec.name: search.spec.hash for search in load(more, ("searches: 2", "searches: 3")).searches}
     assert len(after) == 18
     assert before == {name: after[name] for name in before}
 
@@ -95,7 +95,7 @@ def test_a_study_file_can_be_the_base(load: Callable[..., Suite]) -> None:
 def test_the_shipped_suite_is_one() -> None:
     suite = load_suite("quickstart_suite")
     assert (len(suite.methods), len(suite.data), suite.searches_per_cell, len(suite.searches)) == (3, 3, 3, 27)
-    assert {cell.spec.base["data"]["name"] for cell in suite.searches} == {"biased_digits"}
+    assert {search.spec.base["data"]["name"] for search in suite.searches} == {"biased_digits"}
     assert find_suite_file("quickstart_suite") == shipped_suites()["quickstart_suite"]
 
 

@@ -52,19 +52,19 @@ def small_suite(folder: Path, text: str = TEXT) -> Suite:
     return load_suite(write_suite(folder, text))
 
 
-def tell(home: Home, cell: SuiteSearch, *tests: tuple[float, float], closed: str | None = "complete") -> None:
+def tell(home: Home, search: SuiteSearch, *tests: tuple[float, float], closed: str | None = "complete") -> None:
     """Write the study of a search: its first trial is picked by accuracy, its second by unbiased accuracy.
 
     Args:
         tests: of each of the two trials the test accuracy on two fresh seeds; of a trial without, no seed ran.
         closed: how its driver ended; None: it did not come to its end.
     """
-    folder = home.create_study(cell.spec)
-    key = next(iter(cell.spec.search.space))
+    folder = home.create_study(search.spec)
+    key = next(iter(search.spec.search.space))
     params = [{key: 0.1 + 0.1 * number} for number in range(2)]
     further = [{"val/unbiased_accuracy": 0.5}, {"val/unbiased_accuracy": 0.6}]
     trials = [
-        Told("search", [value], params=one, further=more, seed=cell.spec.seed)
+        Told("search", [value], params=one, further=more, seed=search.spec.seed)
         for value, one, more in zip((0.9, 0.8), params, further, strict=True)
     ]
     for number, values in enumerate(tests):
@@ -72,7 +72,7 @@ def tell(home: Home, cell: SuiteSearch, *tests: tuple[float, float], closed: str
             told = {"test/accuracy": value}
             more = further[number]
             trials.append(
-                Told("rule", [0.7], "complete", params[number], cell.spec.seed + at, number, told, further=more)
+                Told("rule", [0.7], "complete", params[number], search.spec.seed + at, number, told, further=more)
             )
     write_ledger(folder.ledger_file, *trials)
     if closed is not None:

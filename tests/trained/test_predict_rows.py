@@ -17,6 +17,7 @@ from study import data
 from study.api.trained_model import TrainedModel
 from study.cli import app
 from study.commands.final_training import final_training_spec
+from study.data.dataset import Facts
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
@@ -188,6 +189,21 @@ def test_an_evaluation_names_the_rows_of_classes_that_the_model_does_not_know(lo
     told = str(error.value)
     assert "odd.csv: column " in told
     assert "'maybe' (2 rows, first 3), 'later' (row 5) are no class of the model. It has: 'no', 'yes'" in told
+
+
+@pytest.mark.parametrize(("codes", "unknown"), [(["01", "02", "03"], "03"), ([1.0, 2.0, 3.0], "3")])
+def test_rows_of_unknown_classes_are_found_by_the_names_that_training_gave_them(
+    here: Path, codes: list[str] | list[float], unknown: str
+) -> None:
+    """pandas takes 01 for 1, and numbers of a Parquet file may be floats."""
+    from study.trained.evaluate import _check_classes_of_table
+
+    path = here / ("codes.csv" if unknown == "03" else "codes.parquet")
+    frame = pd.DataFrame({"kind": codes})
+    frame.to_csv(path, index=False) if path.suffix == ".csv" else frame.to_parquet(path)
+    facts = [Facts(2, None, (1,), class_names=names) for names in (("01", "02", unknown), ("01", "02", "1", "2"))]
+    with pytest.raises(UserError, match=rf"column 'kind': '{unknown}' \(row 3\) is no class of the model"):
+        _check_classes_of_table({"path": str(path), "target": "kind"}, *facts)
 
 
 def test_other_rows_are_evaluated_with_the_encoding_of_training(loans: StudyFolder, here: Path) -> None:

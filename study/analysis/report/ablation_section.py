@@ -69,18 +69,18 @@ def ablation_result_sentences(results: Results, ablation: Ablation, effects: Seq
         yield "No interaction is beyond the spread over seeds."
 
 
-def _clear_step_sentences(name: str, effects: Sequence[AblationEffect], part: EffectKind, words: str) -> Iterator[str]:
-    """Yield which steps of a part are beyond the spread over seeds."""
-    if clear := _effects_of_kind(effects, part, is_clear=True):
+def _clear_step_sentences(name: str, effects: Sequence[AblationEffect], kind: EffectKind, words: str) -> Iterator[str]:
+    """Yield which steps of a kind of effect are beyond the spread over seeds."""
+    if clear := _effects_of_kind(effects, kind, is_clear=True):
         amounts = (f"{', '.join(effect.keys)} by {_effect_with_interval(name, effect)}" for effect in clear)
         yield f"Beyond the spread over seeds, {words}: {formatting.join_with_and(amounts)}."
-    elif _effects_of_kind(effects, part, is_clear=False):
+    elif _effects_of_kind(effects, kind, is_clear=False):
         yield f"No step is beyond the spread over seeds, {words}."
 
 
-def _effects_of_kind(effects: Sequence[AblationEffect], part: EffectKind, is_clear: bool) -> list[AblationEffect]:
-    of_part = (effect for effect in effects if effect.kind == part)
-    return [effect for effect in of_part if effect.difference and effect.difference.is_clear is is_clear]
+def _effects_of_kind(effects: Sequence[AblationEffect], kind: EffectKind, is_clear: bool) -> list[AblationEffect]:
+    of_kind = (effect for effect in effects if effect.kind == kind)
+    return [effect for effect in of_kind if effect.difference and effect.difference.is_clear is is_clear]
 
 
 def _effect_with_interval(name: str, effect: AblationEffect) -> str:

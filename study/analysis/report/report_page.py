@@ -272,14 +272,11 @@ def _provenance_values(results: Results) -> dict[str, str]:
         facts["settings' hash"].append(session.spec or results.spec.hash)
         if session.datasets:  # it names them, with their fingerprints
             ordered = {key: value for key, value in ordered.items() if key not in ("data", "dataset")}
-        for key, value in [*_flatten_to_pairs(ordered), *data_set_rows(session.datasets or {})]:
+        flat = {key: value for key, value in flatten_mapping(ordered, " ").items() if value != {}}
+        for key, value in [*flat.items(), *data_set_rows(session.datasets or {})]:
             text = format_time(value, UTC) if key == "started" else formatting.format_setting(value)
             facts.setdefault(key, []).append(text)
     return {key: "; ".join(dict.fromkeys(values)) for key, values in facts.items()}
-
-
-def _flatten_to_pairs(values: Mapping[str, object]) -> list[tuple[str, object]]:
-    return [(key, value) for key, value in flatten_mapping(values, " ").items() if value != {}]
 
 
 def _source_study_text(origin: ExportOrigin) -> str:

@@ -84,13 +84,14 @@ SAMPLES_TEXT_BY_ACCURACY = {
     "conflicting_accuracy": "on samples that conflict with the bias",
     "accuracy": "overall",
 }
-"""Accuracies whose changes belong together, and the samples that each is of.
+"""Accuracies whose changes are told together, and the samples that each is of.
 
-The first two where the next two are not; the second, which small groups make uncertain, where it says otherwise.
+The first is told where there is none of samples that conflict with the bias; the second where it goes the other way
+than the first.
 """
 
 SPLIT_ERRORS_OF_CHANGE = 1.96
-"""Standard errors of a value, as its split is a sample, within which a change of it is not called a rise or a fall."""
+"""How many of the split's standard errors a change must reach to be called a rise or a fall."""
 
 MIN_LOSS_TO_NAME_ALTERNATIVE = 0.05
 """Loss of accuracy above which a configuration that loses less is named."""
@@ -101,7 +102,7 @@ class AccuracyTradeOff(Statement):
 
     Attributes:
         changes: the difference by metric, over seeds or over the samples of all folds.
-        split_errors: standard error of the best's value by metric, as its split is a sample, where it is known.
+        split_errors: by metric the standard error of the best's value, by the samples of its split; where it is known.
     """
 
     split: str
@@ -144,8 +145,8 @@ class SmallerAccuracyLoss(Statement):
         where: it was measured: in the search, on fresh seeds or on all folds.
         value: of the study's metric there.
         accuracy: on validation there.
-        best_accuracy: that of the best; None: not known.
-        best_where: on what that was measured; empty: where its own was.
+        best_accuracy: that of the best.
+        best_where: the best was measured; empty: in the same place.
         least: smallest accuracy that was asked for.
     """
 
@@ -155,7 +156,7 @@ class SmallerAccuracyLoss(Statement):
     metric: str
     value: float
     accuracy: float
-    best_accuracy: float | None
+    best_accuracy: float
     best_where: str
     least: float
 
@@ -164,16 +165,14 @@ class SmallerAccuracyLoss(Statement):
         return study_command("export", self.study, "--trial", self.trial)
 
     def __str__(self) -> str:
-        best, where = self.best_accuracy, f" {self.best_where}" if self.best_where else ""
-        against = (
-            f" against {formatting.format_metric_value('val/accuracy', best)} of the best{where}"
-            if best is not None
-            else ""
+        own, other = (
+            formatting.format_metric_value("val/accuracy", one) for one in (self.accuracy, self.best_accuracy)
         )
+        best = f"the best {self.best_where}".rstrip()
         return (
             f"Trial {self.trial} loses less accuracy: {self.where} it had {self.metric} "
-            f"{formatting.format_metric_value(self.metric, self.value)} and val/accuracy "
-            f"{formatting.format_metric_value('val/accuracy', self.accuracy)}{against}. To export it: {self.command}"
+            f"{formatting.format_metric_value(self.metric, self.value)} and val/accuracy {own} against {other} of "
+            f"{best}. To export it: {self.command}"
         )
 
 
@@ -256,9 +255,10 @@ def smaller_accuracy_loss_statements(results: Results, baseline: Arm, best: Arm)
     """
     spec = results.spec
     own = baseline.metric_statistics(spec.metric)
-    whole = baseline.metric_statistics("val/accuracy")
+    whole, of_best = (arm.metric_statistics("val/accuracy") for arm in (baseline, best))
     assert own
     assert whole
+    assert of_best
     least = math.floor(1000 * (whole.mean - MIN_LOSS_TO_NAME_ALTERNATIVE)) / 1000
     for candidate in results.ranked_search:
         arm, is_confirmed = arm_of_candidate(spec, candidate), candidate.confirm_statistics is not None
@@ -268,7 +268,7 @@ def smaller_accuracy_loss_statements(results: Results, baseline: Arm, best: Arm)
             continue
         value, accuracy = (arm.metric_statistics(name) for name in (spec.metric, "val/accuracy"))
         if value and accuracy and accuracy.mean >= least and spec.is_better(value.mean, own.mean):
-            again, of_best = f"on {formatting.fresh_seeds_text(spec)}", best.metric_statistics("val/accuracy")
+            again = f"on {formatting.fresh_seeds_text(spec)}"
             is_elsewhere = not is_confirmed and best.metric_seeds("val/accuracy") != arm.metric_seeds("val/accuracy")
             yield SmallerAccuracyLoss(
                 spec.name,
@@ -277,7 +277,7 @@ def smaller_accuracy_loss_statements(results: Results, baseline: Arm, best: Arm)
                 spec.metric,
                 value.mean,
                 accuracy.mean,
-                of_best.mean if of_best else None,
+                of_best.mean,
                 again if is_elsewhere and not best.is_reference else "",
                 least,
             )

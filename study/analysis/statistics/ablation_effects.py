@@ -4,8 +4,9 @@ All differences are taken seed by seed. The steps of the path use the seeds that
 they sum to the gain. A knob's interaction is what it is worth in the best less what it is worth added to the baseline:
 what it gains or loses by the others.
 
-The intervals of a part hold together in 95% of cases (Bonferroni over its steps): a reader looks for the largest step,
-and among several steps without any effect the largest would seem one too often. The gain's interval is a single one.
+The intervals of one kind of effect hold together in 95% of cases (Bonferroni over its steps): a reader looks for the
+largest step, and among several steps without any effect the largest would seem one too often. The gain's interval is a
+single one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,7 +43,7 @@ EFFECT_KIND_TITLES: Mapping[EffectKind, str] = {
     "removing": "best with",
     "interaction": "interaction",
 }
-"""The parts of an ablation, in words."""
+"""The kinds of effect, in words."""
 
 MAX_STEP_KEYS_SHOWN = 3
 ABLATION_LABEL_COLUMNS = ["metric", "part", "configuration"]
@@ -209,7 +210,7 @@ def ablation_frame_from_dicts(lines: Sequence[Mapping[str, object]]) -> pd.DataF
 
 
 def _effect_of_pair(
-    part: EffectKind,
+    kind: EffectKind,
     label: str,
     values: ValueBySeed,
     pair: tuple[ValueBySeed, ValueBySeed] = ({}, {}),
@@ -218,7 +219,7 @@ def _effect_of_pair(
 ) -> AblationEffect:
     """Return a line whose difference is that of a pair, the first minus the second."""
     change = mean_difference(*pair, confidence=confidence)
-    return AblationEffect(part, label, keys, seed_statistics(values.values()), change, len(set(pair[0]) & set(pair[1])))
+    return AblationEffect(kind, label, keys, seed_statistics(values.values()), change, len(set(pair[0]) & set(pair[1])))
 
 
 def _difference_by_seed(one: ValueBySeed, other: ValueBySeed) -> dict[int, float]:

@@ -226,13 +226,13 @@ def sensitivity(
     down, across = _keys_as_list(rows), _keys_as_list(columns)
     if both := set(down) & set(across):
         raise UserError(f"{', '.join(sorted(both))} given for rows and for columns: give it for one of them")
-    row_places, column_places, cells = _tabulate_cells(frame, down, across, metric, bins)
-    by_row = [[cells[row, column].to_dict() for column in column_places] for row in row_places]
+    row_levels, column_levels, cells = _tabulate_cells(frame, down, across, metric, bins)
+    by_row = [[cells[row, column].to_dict() for column in column_levels] for row in row_levels]
     table = pd.DataFrame(
         [[statistics[name] for name in CELL_STATISTICS for statistics in row] for row in by_row],
-        _levels_index(row_places, down),
+        _levels_index(row_levels, down),
         pd.MultiIndex.from_tuples(
-            [(name, *column) for name in CELL_STATISTICS for column in column_places], names=[metric, *across]
+            [(name, *column) for name in CELL_STATISTICS for column in column_levels], names=[metric, *across]
         ),
     )
     return _set_column_types(table)
@@ -241,7 +241,7 @@ def sensitivity(
 def _tabulate_cells(
     frame: pd.DataFrame, down: list[str], across: list[str], metric: str, bins: int | None
 ) -> tuple[list[IndexLevels], list[IndexLevels], dict[tuple[IndexLevels, IndexLevels], MetricCell]]:
-    """Return the places down and across a table, and the cell of every pair of them."""
+    """Return the levels of each row and of each column, and the cell of every pair of them."""
     frame = frame[frame["stage"] != "ablation"]  # configurations between baseline and best, which nobody searched
     _check_param_keys(frame, [*down, *across])
     _check_metric_name(metric, [name for name in map(str, frame.columns) if "/" in name])
@@ -259,7 +259,10 @@ def _tabulate_cells(
 
 
 def _index_levels_of_trials(by_key: list[pd.Categorical], trials: int) -> tuple[list[IndexLevels], list[IndexLevels]]:
-    """Return all places in order, and that of each trial; of one parameter also the bins that no trial is in."""
+    """Return the levels of all rows, or columns, in order, and those of each trial.
+
+    Of one parameter also the bins that no trial is in are rows, or columns.
+    """
     of_trial: list[IndexLevels] = list(zip(*by_key, strict=True)) if by_key else [()] * trials
     if len(by_key) == 1:
         return [(level,) for level in by_key[0].categories], of_trial
@@ -286,10 +289,10 @@ def _keys_as_list(keys: str | Sequence[str]) -> list[str]:
     return [keys] if isinstance(keys, str) else list(keys)
 
 
-def _levels_index(places: list[IndexLevels], keys: list[str]) -> pd.Index:
+def _levels_index(levels: list[IndexLevels], keys: list[str]) -> pd.Index:
     if len(keys) == 1:
-        return pd.Index([place[0] for place in places], name=keys[0])
-    return pd.MultiIndex.from_tuples(places, names=keys)
+        return pd.Index([level for (level,) in levels], name=keys[0])
+    return pd.MultiIndex.from_tuples(levels, names=keys)
 
 
 def _set_column_types(table: pd.DataFrame) -> pd.DataFrame:

@@ -32,16 +32,16 @@ class RuleResults:
     """The picks of one rule.
 
     Attributes:
-        seed_values: by place and number of the search the judge's value on each fresh seed.
-        missing_reasons: by place why searches have none, and how many.
+        seed_values: by cell and number of the search the test metric on each fresh seed.
+        missing_reasons: by cell why searches have none, and how many.
     """
 
     seed_values: dict[MethodAndData, dict[int, dict[int, float]]] = field(default_factory=dict)
     missing_reasons: dict[MethodAndData, Counter[str]] = field(default_factory=dict)
 
-    def mean_by_search(self, place: MethodAndData) -> dict[int, float]:
-        """Return the mean over fresh seeds of each search of a place."""
-        return {number: fmean(by_seed.values()) for number, by_seed in self.seed_values.get(place, {}).items()}
+    def mean_by_search(self, cell: MethodAndData) -> dict[int, float]:
+        """Return the mean over fresh seeds of each search of a cell."""
+        return {number: fmean(by_seed.values()) for number, by_seed in self.seed_values.get(cell, {}).items()}
 
 
 @dataclass(frozen=True)
@@ -53,33 +53,33 @@ class MethodCost:
 
 
 def evaluate_searches(
-    suite: Suite, found: FindSearchResults
+    suite: Suite, find_results: FindSearchResults
 ) -> tuple[dict[str, RuleResults], dict[str, MethodCost], dict[str, int]]:
     """Return the results of every rule, what each method took, and how many searches are in which state."""
     by_rule = {rule: RuleResults() for rule in suite.rules}
     epochs, seconds = dict.fromkeys(suite.methods, 0), dict.fromkeys(suite.methods, 0.0)
     states = Counter[str]()
-    for cell in suite.searches:
-        study = found(cell)
+    for search in suite.searches:
+        study = find_results(search)
         states[study.record.state if study else SEARCH_NOT_OVER] += 1
         if study:
-            epochs[cell.method] += sum(trial.n_epochs for trial in study.record.trials.values())
-            seconds[cell.method] += study.record.total_trial_seconds
-        for rule, values in _values_by_rule(suite, cell, study).items():
-            place = cell.method, cell.data
+            epochs[search.method] += sum(trial.n_epochs for trial in study.record.trials.values())
+            seconds[search.method] += study.record.total_trial_seconds
+        for rule, values in _values_by_rule(suite, search, study).items():
+            cell = search.method, search.data
             if isinstance(values, str):
-                by_rule[rule].missing_reasons.setdefault(place, Counter())[values] += 1
+                by_rule[rule].missing_reasons.setdefault(cell, Counter())[values] += 1
             else:
-                by_rule[rule].seed_values.setdefault(place, {})[cell.search_number] = values
+                by_rule[rule].seed_values.setdefault(cell, {})[search.search_number] = values
     return by_rule, {method: MethodCost(epochs[method], seconds[method]) for method in suite.methods}, states
 
 
-def _values_by_rule(suite: Suite, cell: SuiteSearch, study: Results | None) -> Mapping[str, dict[int, float] | str]:
-    """Return by rule the judge's values by seed, or why there are none: a search counts once all of it is over."""
+def _values_by_rule(suite: Suite, search: SuiteSearch, study: Results | None) -> Mapping[str, dict[int, float] | str]:
+    """Return by rule the test metric by seed, or why there are none: a search counts once all of it is over."""
     if study is None or study.record.state != "complete":
         failed = study is not None and study.record.state == "failed"
         reason = SEARCH_FAILED if failed else SEARCH_NOT_OVER
-        possible = {rule: suite.is_rule_available(rule, (cell.method, cell.data)) for rule in suite.rules}
+        possible = {rule: suite.is_rule_available(rule, (search.method, search.data)) for rule in suite.rules}
         return {rule: reason if possible[rule] else RULE_NEEDS_NOT_MET for rule in suite.rules}
     if study.record.max_configurations(study.spec.n_configurations) != study.spec.n_configurations:
         return dict.fromkeys(suite.rules, BEYOND_BUDGET)
@@ -238,14 +238,12 @@ class RuleTable:
     results: RuleResults
 
 
-def build_rule_table(
-    rule: str, judge: str, methods: tuple[str, ...], data: tuple[str, ...], results: RuleResults
-) -> RuleTable:
+def build_rule_table(suite: Suite, rule: str, results: RuleResults) -> RuleTable:
     """Build the table of one rule from its results."""
-    better = -1.0 if lower_is_better(judge) else 1.0
+    methods, data, better = suite.methods, suite.data, -1.0 if lower_is_better(suite.test_metric) else 1.0
     means = {(method, label): results.mean_by_search((method, label)) for method in methods for label in data}
     cells: dict[tuple[str, DataSetOrAverage], MeanEstimate | None]
-    cells = {place: estimate_mean(values.values()) for place, values in means.items()}
+    cells = {cell: estimate_mean(values.values()) for cell, values in means.items()}
     data_sets_by_column: dict[DataSetOrAverage, Sequence[str]] = {**{label: [label] for label in data}, None: data}
     for method in methods:
         cells[method, None] = average_estimates([cells[method, label] for label in data])
@@ -255,7 +253,7 @@ def build_rule_table(
         )
         for column, labels in data_sets_by_column.items()
     }
-    return RuleTable(rule, judge, methods, data, cells, leading, results)
+    return RuleTable(rule, suite.test_metric, methods, data, cells, leading, results)
 
 
 def cells_to_dicts(table: RuleTable) -> list[dict[str, object]]:

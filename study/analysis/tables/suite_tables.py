@@ -51,7 +51,7 @@ def suite_state_note(suite: Suite, states: Mapping[str, int]) -> str:
 def notes_on_all_suite_tables(suite: Suite) -> list[str]:
     """Return how the tables are read, and what holds for all of them: budget, splits, averages."""
     spec = suite.searches[0].spec
-    trials = max(cell.spec.n_configurations for cell in suite.searches)
+    trials = max(search.spec.n_configurations for search in suite.searches)
     stopping = RungSchedule(spec.search.early_stopping, spec.epochs).describe_in_words
     lines = [
         *_how_to_read_notes(suite),
@@ -210,14 +210,10 @@ class SuiteTables:
     n_searches_by_state: Mapping[str, int]
 
 
-def build_suite_tables(suite: Suite, found: FindSearchResults) -> SuiteTables:
-    """Build the tables of a suite in any state.
-
-    Args:
-        found: returns the study of a search, None where it has not begun.
-    """
-    by_rule, spent, states = evaluate_searches(suite, found)
-    tables = [build_rule_table(rule, suite.test_metric, suite.methods, suite.data, it) for rule, it in by_rule.items()]
+def build_suite_tables(suite: Suite, find_results: FindSearchResults) -> SuiteTables:
+    """Build the tables of a suite in any state."""
+    by_rule, spent, states = evaluate_searches(suite, find_results)
+    tables = [build_rule_table(suite, rule, results) for rule, results in by_rule.items()]
     return SuiteTables(suite, tables, spent, states)
 
 

@@ -42,7 +42,10 @@ def to_markdown(table: pd.DataFrame | PrintedGrid, best: RankingDirection | None
     """
     grid = _as_printed_grid(table, best, digits)
     heads = [
-        ", ".join(_label_text(*pair) for pair in zip(grid.column_label_titles, column, strict=True))
+        ", ".join(
+            f"{title} {formatting.format_setting(label)}".strip()
+            for title, label in zip(grid.column_label_titles, column, strict=True)
+        )
         for column in grid.columns
     ]
     rows = [
@@ -125,10 +128,6 @@ def _as_printed_grid(table: pd.DataFrame | PrintedGrid, best: RankingDirection |
 
 def _mark_legend(best: RankingDirection | None, second: str) -> list[str]:
     return [f"Best of a {best} in bold, second {second}."] if best else []
-
-
-def _label_text(head: str, label: object) -> str:
-    return f"{head} {formatting.format_setting(label)}".strip()
 
 
 def _markdown_entry(grid: PrintedGrid, entry: PrintedEntry) -> Markdown:
