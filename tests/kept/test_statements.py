@@ -9,9 +9,9 @@ import pytest
 from kept import reading
 from told_studies import PAIRS, only, over, said, statements
 
+from study.analysis.report.certainty_sentences import DifferenceToRunnerUp
 from study.analysis.report.conclusions import GainOverBaseline, MetricDifferenceToBaseline
 from study.analysis.report.page_formats import TableBlock, page_to_markdown
-from study.analysis.report.report_lead import DifferenceToRunnerUp
 from study.analysis.report.report_page import build_report_page
 from study.analysis.statistics import formatting
 from study.analysis.statistics.next_step import UndecidedBySeeds

@@ -12,8 +12,9 @@ from helpers import Told, quickstart, record, refused
 from told_studies import DRAWN, ENQUEUED, OTHER, OURS, WHOLE, incumbent_spec, incumbents, judged, only, said
 
 from study.analysis.report.caveats import MarginNotApplied
+from study.analysis.report.certainty_sentences import BestAmongRivals
 from study.analysis.report.conclusions import GainOverBaseline, IncumbentKeptByMargin
-from study.analysis.report.report_lead import BestAmongRivals, ResultParameters
+from study.analysis.report.report_lead import ResultParameters
 from study.analysis.statistics.next_step import UndecidedBySeeds, next_steps
 from study.commands.plan import plan_budget
 from study.home.record import StudyRecord

@@ -26,6 +26,7 @@ from told_studies import (
 )
 
 from study.analysis.report import report_lead
+from study.analysis.report.certainty_sentences import BestAmongRivals, DifferenceToRunnerUp
 from study.analysis.report.conclusions import (
     DebiasingNotNeeded,
     GainOverBaseline,
@@ -42,9 +43,7 @@ from study.analysis.report.pareto_front_section import (
     front_table_note,
 )
 from study.analysis.report.report_lead import (
-    BestAmongRivals,
     CountOfTestReadings,
-    DifferenceToRunnerUp,
     PositionOfBest,
     ResultParameters,
     StudyCost,
