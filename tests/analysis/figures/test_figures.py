@@ -96,6 +96,16 @@ def test_the_title_of_the_trade_off_is_of_the_seeds_that_count(writer):
     )
 
 
+def test_the_front_of_the_trade_off_leaves_the_baseline_aside_and_says_so(writer):
+    for has_baseline in (True, False):
+        study = writer()
+        for stage, value in [("baseline", 0.5)][:has_baseline] + [("search", value) for value in (0.6, 0.7, 0.8, 0.9)]:
+            study.trial(stage, [value], also={"val/equalized_odds": value / 2})
+        told = figure_caption("trade_off", Results(load_study("quickstart"), study.record()))
+        assert "the front joins those that no other beats in both" in told
+        assert ("in both, the baseline left aside" in told) is has_baseline
+
+
 def test_no_configuration_below_a_reference_is_called_the_best(writer):
     study, spec = writer(), load_study("quickstart")
     for value in (0.9, 0.8, 0.7, 0.6, 0.5):

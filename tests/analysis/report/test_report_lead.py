@@ -56,6 +56,7 @@ from study.analysis.report.trade_off_sentences import (
     ConstraintCheck,
     ReferenceMoreAccurate,
     SmallerAccuracyLoss,
+    smaller_accuracy_loss_statements,
 )
 from study.analysis.statistics import formatting
 from study.analysis.statistics.next_step import (
@@ -70,8 +71,8 @@ from study.analysis.statistics.next_step import (
 from study.home.events import GroupSampleCounts
 from study.home.record import StudyRecord
 from study.metrics.summary_metrics import list_summary_metrics
-from study.ranking import Results
-from study.ranking.arms import NO_TRIAL_NUMBER
+from study.ranking import FittedReference, Results
+from study.ranking.arms import NO_TRIAL_NUMBER, arm_of_candidate
 from study.ranking.difference import Difference
 from study.ranking.json_documents import to_plain_value
 from study.spec import StudySpec
@@ -412,6 +413,16 @@ def test_a_milder_configuration_that_ran_on_fresh_seeds_is_told_by_these() -> No
     assert (milder.trial, milder.where, milder.value, milder.accuracy) == (2, "on fresh seeds", 0.43, 0.89)
     assert (milder.best_accuracy, milder.best_where) == (0.63, "")
     assert milder.command == f"study export {AGAINST.name} --trial 2"
+
+
+def test_a_reference_that_a_milder_configuration_is_set_beside_ran_on_no_fresh_seeds() -> None:
+    results = Results(AGAINST, traded())
+    before, _ = results.baseline_and_best_arms
+    assert before is not None
+    reference = FittedReference("logistic_regression", {"val/accuracy": 0.7}, None, {})
+    best = arm_of_candidate(quickstart("train.seed=9"), reference)  # fitted on another seed than the search's
+    (milder,) = smaller_accuracy_loss_statements(results, before, best)
+    assert (milder.where, milder.best_accuracy, milder.best_where) == ("in the search", 0.7, "")
 
 
 def test_a_change_without_an_interval_is_told_with_its_direction_and_why() -> None:

@@ -147,6 +147,15 @@ def with_data(fingerprint: str) -> StudyRecord:
             [Results(FEW, RAN), Results(replace(quickstart("data.rho=0.9"), name="weak"), with_data("other"))],
             r"They differ in data\.rho: 0\.95 in few, 0\.9 in weak$",
         ),
+        (
+            [
+                Results(FEW, RAN),
+                Results(
+                    replace(quickstart("search.space.data.rho={choices: [0.8, 0.9]}"), name="all"), with_data("other")
+                ),
+            ],
+            r"They differ in data\.rho: 0\.95 in few, \[0\.8, 0\.9\] in all$",
+        ),
         ([Results(FEW, RAN), Results(LONG, StudyRecord())], "long: has not begun yet"),
         ([Results(FEW, RAN), Results(final_training_spec(LONG, [1], "trained"), RAN)], "trained: is a final training"),
     ],
