@@ -277,7 +277,8 @@ class StudyProgress:
         """Count the trials on fresh seeds that there are, and those to come."""
         results = self._results()
         if self._to_repeat is None:
-            again = results.confirmation.trials_to_confirm() + results.rule_picked_trials
+            again = results.confirmation.trials_to_confirm()
+            again += results.rule_picked_trials if results.confirmation.settings.rules else []
             self._to_repeat = {trial.number for trial in again}
         trials, seeds = list(self._record.trials_of_stages("confirm", "rule")), results.confirmation.seeds
         wanted = {(number, seed) for number in self._to_repeat for seed in seeds}

@@ -88,6 +88,12 @@ class Arm:
         return any(trial.test_metrics for trial in self.trials)
 
     @property
+    def has_all_folds(self) -> bool:
+        """Whether it ran on every fold, as a reference does; true of data without folds."""
+        folds = self.spec.folds or 0
+        return self.is_reference or len({trial.fold for trial in self.trials} - {None}) >= folds
+
+    @property
     def repeats_text(self) -> str:
         """What the trials differ in, besides chance: `seeds`, or `folds and seeds`."""
         return "folds and seeds" if any(trial.fold is not None for trial in self.trials) else "seeds"

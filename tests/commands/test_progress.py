@@ -45,6 +45,8 @@ def test_the_picks_of_other_rules_are_at_most_so_many_until_the_search_is_over()
     assert StudyProgress(RULES, done).trial_counts()["waiting"] == 0, "whatever they ran for"
     alike = record(*(Told("search" if place else "baseline", [0.1 * place]) for place in range(4)))
     assert StudyProgress(RULES, alike).trial_counts()["waiting"] == 4
+    without = quickstart("search.trials=4", "search.confirm={top: 1, seeds: 2}", "search.early_stopping={}")
+    assert StudyProgress(without, over).trial_counts()["waiting"] == 0, "no rule was asked for"
 
 
 def test_what_was_pruned_is_not_waited_for_once_the_search_is_over() -> None:

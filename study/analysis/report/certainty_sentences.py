@@ -43,8 +43,8 @@ class BestAmongRivals(Statement):
             where = formatting.arm_folds_and_seeds_text(best, best.spec.metric)
             return f"On {where} alone nothing tells {best.label} from the {others}."
         ran = pluralise(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
-        if best.repeats_text != "seeds":
-            ran = f"all folds ({ran} in all)"
+        if best.spec.folds:
+            ran = f"all folds ({ran} in all)" if fewest >= best.spec.folds else f"some of the folds ({ran})"
         where = (
             f"the {against.n_compared} configurations that ran on {ran}{kept and ' and'}{kept.removeprefix(' that')}"
         )

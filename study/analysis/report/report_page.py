@@ -181,7 +181,7 @@ def _ranking_note(results: Results) -> str:
     if results.is_confirmed:
         by = "value" if results.spec.folds else "mean"
         fresh = f"First come those that ran on {formatting.fresh_seeds_text(results.spec)}, ordered by their {by} there"
-        note = f"{fresh}; then the others, {by_search}."
+        note = f"{fresh}; then the others, {by_search}{'; last the baseline' * bool(results.baseline)}."
     if several:
         note += f" They stand front by front, and within a front by {results.spec.objective.metrics[0]}."
     if results.spec.search.constraints:

@@ -260,9 +260,9 @@ def smaller_accuracy_loss_statements(results: Results, baseline: Arm, best: Arm)
     assert whole
     assert of_best
     least = math.floor(1000 * (whole.mean - MIN_LOSS_TO_NAME_ALTERNATIVE)) / 1000
-    for candidate in results.ranked_search:
+    for candidate in results.ranked_search if best.has_all_folds else ():
         arm, is_confirmed = arm_of_candidate(spec, candidate), candidate.confirm_statistics is not None
-        if arm.trial_number == best.trial_number or (spec.folds and not is_confirmed):  # one fold is no fair comparison
+        if arm.trial_number == best.trial_number or not arm.has_all_folds:
             continue
         if (candidate.confirmed_score or candidate.score).total_violation > 0:
             continue

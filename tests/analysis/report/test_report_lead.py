@@ -425,6 +425,24 @@ def test_a_reference_that_a_milder_configuration_is_set_beside_ran_on_no_fresh_s
     assert (milder.where, milder.best_accuracy, milder.best_where) == ("in the search", 0.7, "")
 
 
+@pytest.mark.parametrize(
+    ("lacking", "ran"), [(1, "some of the folds (2 to 3 seeds)"), (0, "all folds (3 seeds in all)")]
+)
+def test_what_has_not_run_on_all_folds_is_not_said_to_have(lacking: int, ran: str) -> None:
+    """Of two configurations the milder one lacks a fold, and is no alternative yet."""
+    spec = quickstart(
+        *("data.val=biased", "data.folds=3", "search.confirm={top: 2, folds: all}"),
+        *("search.metric=val/conflicting_accuracy", "search.trials=3"),
+    )
+    values = [(0.38, 0.98, 0.92), (0.54, 0.64, 0.63), (0.45, 0.95, 0.89)]
+    told = [measured("search" if at else "baseline", *one, fold=0) for at, one in enumerate(values)]
+    for at, one in enumerate(values):
+        told += [measured("confirm", *one, fold + 1, repeats=at, fold=fold) for fold in range(3 - lacking * (at == 2))]
+    results = Results(spec, over(*told))
+    assert f"that ran on {ran}" in str(only(BestAmongRivals, results))
+    assert bool(said(SmallerAccuracyLoss, results)) is not bool(lacking)
+
+
 def test_a_change_without_an_interval_is_told_with_its_direction_and_why() -> None:
     searched = Results(AGAINST, traded())
     before, best = searched.baseline_and_best_arms
