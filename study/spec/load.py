@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from study import methods, metrics
+from study.data.dataset import Facts
 from study.errors import KEYS_COMMAND, UserError, suggest_or_list
 from study.knobs import Section, Value, read_knobs, to_options
 from study.spec import search_checks
@@ -66,7 +67,7 @@ def check_search_metrics(spec: StudySpec, problems: ProblemCollector) -> None:
         return
     for at, name in named:
         if name not in valid:
-            problems.add_problem(at, f"{name!r} given. {_metric_hint(name, valid)}")
+            problems.add_problem(at, f"{name!r} given. {_metric_hint(name, valid, spec.data_facts)}")
 
 
 def _check_constraints_within_range(spec: StudySpec, problems: ProblemCollector) -> None:
@@ -109,13 +110,15 @@ def _misspelt_hint(unknown: list[str], searched: list[str]) -> str:
     return f"Did you mean {', '.join(meant)}? " if meant else ""
 
 
-def _metric_hint(name: str, valid: list[str]) -> str:
+def _metric_hint(name: str, valid: list[str], facts: Facts) -> str:
     """Return what to do about a metric that a study cannot have."""
     metric = metrics.METRICS.get(name.removeprefix("val/"))
     if metric and metric.needs_inferred_groups:
         kinds = [kind for kind in train_knobs()["inferred_groups"].choices if kind != "none"]
         return f"It needs train.inferred_groups: {', '.join(kinds[:-1])} or, of a frozen network, {kinds[-1]}"
     note = "test metrics cannot be used to choose. " if name.startswith("test/") else ""
+    if metric and not facts.bias_classes and metric.is_available(replace(facts, bias_classes=2, aligned=(0, 1))):
+        note = "It needs the bias class of each sample, and the data name no bias. "
     return f"{note}{suggest_or_list(name, valid, command=KEYS_COMMAND)}"
 
 

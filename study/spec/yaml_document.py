@@ -140,10 +140,12 @@ class YamlDocument:
     dotted_keys: set[KeyPath] = field(default_factory=set)
 
     def key_location(self, key: KeyPath) -> str:
-        """Return where a key stands; for a missing one, its nearest parent."""
+        """Return where a key stands, with what `--set` changed below it; for a missing one, its nearest parent."""
         while key and key not in self.locations:
             key = key[:-1]
-        return self.locations.get(key, self.source)
+        place = self.locations.get(key, self.source)
+        below = [at for path, at in self.locations.items() if path in self.dotted_keys and path[:-1] == key != ()]
+        return f"{place} with {' and '.join(below)}" if below else place
 
     def override_key(self, dotted: str, value: Value, place: str) -> None:
         """Override one key, given as `section.key`.

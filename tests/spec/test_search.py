@@ -150,3 +150,10 @@ def test_a_study_that_began_with_such_a_limit_goes_on(tmp_path: Path) -> None:
 def test_groups_are_not_inferred_where_their_network_cannot_be_trained() -> None:
     with pytest.raises(UserError, match=r"train\.inferred_groups: 'gce' given, it needs the class of every training"):
         load_study("dcl-fig4", ["data={name: stl10, unlabelled: true}", "train.inferred_groups=gce"])
+
+
+def test_a_metric_of_groups_of_data_without_a_bias_says_what_it_needs() -> None:
+    with pytest.raises(
+        UserError, match=r"search\.metric: 'val/unbiased_accuracy' given\. It needs the bias class of each"
+    ):
+        load_study("quickstart", ["data={name: cifar10}", "search.metric=val/unbiased_accuracy"])

@@ -17,6 +17,7 @@ from study.spec.yaml_document import (
     dump_yaml,
     dump_yaml_flow,
     dump_yaml_folded,
+    parse_study_yaml,
     read_study_file,
 )
 
@@ -287,3 +288,11 @@ def test_what_is_dumped_is_read_back(values: dict[str, object]) -> None:
     document = YamlDocument("memory", {})
     apply_overrides(document, [f"all={dump_yaml(values)}"])
     assert document.values["all"] == values
+
+
+def test_a_fault_of_a_section_names_what_was_set_in_it() -> None:
+    document = parse_study_yaml("data: {name: table, bias: site}\ntrain: {epochs: 3}\n", "trees.yaml")
+    apply_overrides(document, ["data.bias=place", "train.epochs=2", "data.folds=3"])
+    assert document.key_location(("data",)) == "trees.yaml:1 with --set data.bias=place and --set data.folds=3"
+    assert document.key_location(("data", "name")) == "trees.yaml:1"
+    assert document.key_location(("data", "bias")) == "--set data.bias=place"
