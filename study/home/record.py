@@ -187,9 +187,14 @@ class StudyRecord(StudyState):
 
     @property
     def n_test_readings(self) -> int:
-        """Number of readings of the test split: by trials, in `report_test`'s epochs, by references, by evaluation."""
-        referred = sum(has_test_metrics(event) for event in list(self.reference_events.values()))
-        return sum(trial.n_test_readings for trial in list(self.trials.values())) + referred + self.n_test_evaluations
+        """Number of readings of the test split: by trials, in `report_test`'s epochs, by references, by evaluation.
+
+        A reference is fitted to each fold, and each of its models reads it.
+        """
+        trials = list(self.trials.values())
+        folds = len({trial.fold for trial in trials} - {None}) or 1
+        referred = folds * sum(has_test_metrics(event) for event in list(self.reference_events.values()))
+        return sum(trial.n_test_readings for trial in trials) + referred + self.n_test_evaluations
 
     def device_seconds(self, key: Literal["cpu", "gpu"], planned: float) -> float:
         """Return the seconds of a CPU core or GPU that trials took, where the study file gives `planned` to each."""

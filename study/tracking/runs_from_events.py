@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
 from study import data, ranking
+from study.catalogue import REFERENCE_METHOD
 from study.data.dataset import DatasetSummary, fingerprint_of_fold
 from study.errors import error_message
 from study.home import events
@@ -336,6 +337,7 @@ class EventTranslator:
         change.name = _reference_run_name(event.name)
         change.start_ms = mlflow_runs.to_milliseconds(event.time - (event.seconds or 0.0))
         change.dataset_inputs = self._dataset_inputs()
+        change.params |= {"method.name": REFERENCE_METHOD, "method.model": event.name}  # as an exported file has them
         tags = {"study.kind": "reference", "study.stage": "reference", mlflow_runs.REFERENCE_TAG: event.name}
         self._set_tags(key, {**inherited_tags(self._spec, self.record), **tags})
         there, gone = ({"failure": event.reason}, RESULT_TAG) if event.reason else ({RESULT_TAG: "true"}, "failure")

@@ -402,6 +402,13 @@ def test_a_search_on_one_fold_is_not_compared_while_it_goes_on() -> None:
     assert "both on one fold, seed 0" in str(only(GainOverBaseline, results))
 
 
+def test_a_reference_reads_test_once_on_each_fold() -> None:
+    found = record(*(Told("search", [0.6], fold=fold) for fold in (0, 1, 0)))
+    found.apply(ReferenceFitted("logistic_regression", {"val/accuracy": 0.9, "test/accuracy": 0.8}, 1.0, time=90.0))
+    found.apply(ReferenceFitted("majority", {"val/accuracy": 0.5}, 1.0, time=90.0))
+    assert found.n_test_readings == 2
+
+
 def test_of_fresh_seeds_the_means_are_compared() -> None:
     """The search's own value was lucky: on fresh seeds the reference is better."""
     spec = referenced_spec("search.confirm={top: 1, seeds: 2}")

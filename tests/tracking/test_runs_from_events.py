@@ -183,6 +183,7 @@ def test_what_needs_no_search_has_a_run_of_its_own_and_the_star_where_it_is_the_
     by_key = brought(quickstart("search.references=true"), *trials, more=more)
     runs = {name: by_key[f"reference {name}"] for name in (*beside, "threshold_optimizer")}
     assert all(run.parent_key == STUDY_RUN_KEY and run.tags["study.kind"] == "reference" for run in runs.values())
+    assert runs["threshold_optimizer"].params == {"method.name": "reference", "method.model": "threshold_optimizer"}
     assert [run.status for run in runs.values()] == ["FINISHED", "FINISHED", "FAILED"]
     assert [point.value for point in runs["logistic_regression"].metric_values] == [0.8]
     assert runs["threshold_optimizer"].tags["failure"] == "no room"

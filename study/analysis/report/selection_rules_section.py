@@ -130,7 +130,8 @@ def _test_reading_sentences(results: Results, table: RulePickResults) -> Iterato
     plan, fresh = results.confirmation.settings, formatting.fresh_seeds_text(results.spec)
     if not plan.rules:
         yield (
-            "Test is read only for what this study chose and its baseline, so what other picks reach is not known. "
+            "Test is read only for what this study chose, the best of its search, its baseline and models that need no "
+            "search, so what other picks reach is not known. "
             f"{command_as_code(f'study confirm {results.spec.name} --rules')} runs each of them on {fresh} and reads "
             "test for it."
         )

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 
 from study.analysis.statistics import formatting
-from study.analysis.statistics.debiasing_metrics import sampling_standard_error
+from study.analysis.statistics.debiasing_metrics import n_samples_of_accuracy, sampling_standard_error
 from study.ranking import FittedReference, Results, SeedStatistics
 from study.ranking.arms import Arm, arm_of_candidate
 from study.ranking.difference import Difference
@@ -103,6 +103,7 @@ class AccuracyTradeOff(Statement):
     Attributes:
         changes: the difference by metric, over seeds or over the samples of all folds.
         split_errors: by metric the standard error of the best's value, by the samples of its split; where it is known.
+        aligned_share: share of the split's samples that agree with the bias; None: not known.
     """
 
     split: str
@@ -110,6 +111,7 @@ class AccuracyTradeOff(Statement):
     best: Arm
     changes: Mapping[str, Difference]
     split_errors: Mapping[str, float] = field(default_factory=dict)
+    aligned_share: float | None = None
 
     def __str__(self) -> str:
         changes = "; it ".join(self._change_text(name, change) for name, change in self.changes.items())
@@ -117,6 +119,10 @@ class AccuracyTradeOff(Statement):
         if any(one.is_clear is None and one.value and not one.is_over_samples for one in self.changes.values()):
             why = f"{self.best.label} has no seeds" if self.best.is_reference else "it takes two seeds or more"
             told += f" There is no interval: {why}."
+        if f"{self.split}/accuracy" in self.changes and (self.aligned_share or 0.0) > 0.5:
+            told += (
+                f" Of these samples {self.aligned_share:.0%} agree with the bias: overall accuracy is mostly theirs."
+            )
         return told
 
     def _change_text(self, name: str, change: Difference) -> str:
@@ -130,12 +136,15 @@ class AccuracyTradeOff(Statement):
         is_within_error = change.is_clear is not False and abs(change.value) < SPLIT_ERRORS_OF_CHANGE * error
         is_unclear = is_within_error or change.is_clear is False
         verb = "shows no clear change" if is_unclear else "rose" if change.value > 0 else "fell"
-        told = formatting.difference_with_interval(name, change, "95% interval" + " over seeds" * is_within_error + " ")
+        told = formatting.difference_with_interval(name, change, self._interval_words(change))
         if is_within_error:
             told += f", while the split's error is {formatting.format_difference(name, error, signed=False)}"
         if change.is_clear is None and change.is_over_samples:
             told += ", whose error on other samples is not known"
         return f"{verb} {where}, from {before} to {after}: {told}"
+
+    def _interval_words(self, change: Difference) -> str:
+        return "95% interval " if change.is_over_samples else f"95% interval over {self.best.repeats_text} "
 
 
 class SmallerAccuracyLoss(Statement):
@@ -240,7 +249,11 @@ def trade_off_statements(results: Results) -> Iterator[AccuracyTradeOff | Refere
         for name, change in changes.items()
         if not change.is_over_samples and (error := sampling_standard_error(results.record, best, name))
     }
-    yield AccuracyTradeOff(split, baseline, best, changes, errors)
+    aligned, whole = (
+        n_samples_of_accuracy(results.record, best, split, name) for name in ("aligned_accuracy", "accuracy")
+    )
+    share = aligned / whole if aligned is not None and whole else None
+    yield AccuracyTradeOff(split, baseline, best, changes, errors, share)
     yield from _more_accurate_reference_statements(results, best, list(changes))
     lost = best.difference_to(baseline, "val/accuracy")
     costs_much = lost is not None and lost.is_clear and lost.value < -MIN_LOSS_TO_NAME_ALTERNATIVE

@@ -455,6 +455,16 @@ def test_a_change_without_an_interval_is_told_with_its_direction_and_why() -> No
         assert told.endswith(f": -16.1 points. There is no interval: {why}.")
 
 
+def test_overall_accuracy_is_told_with_the_share_of_samples_that_agree_with_the_bias() -> None:
+    """Of 84 samples of the split 70 agree: a fall overall is mostly theirs."""
+    found = traded()
+    found.group_sample_counts = GroupSampleCounts.from_sizes({"test": [[40, 8], [6, 30]], "aligned": [0, 1]})
+    told = str(only(AccuracyTradeOff, Results(AGAINST, found)))
+    assert told.endswith("Of these samples 83% agree with the bias: overall accuracy is mostly theirs.")
+    found.group_sample_counts = GroupSampleCounts.from_sizes({"test": [[8, 40], [30, 6]], "aligned": [0, 1]})
+    assert "Of these samples" not in str(only(AccuracyTradeOff, Results(AGAINST, found)))
+
+
 @pytest.mark.parametrize("interval", [(-0.112, -0.088), None])
 @pytest.mark.parametrize(("error", "is_change"), [(0.02, True), (0.054, False)])
 def test_a_change_within_the_splits_error_is_no_fall(
