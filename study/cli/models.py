@@ -68,7 +68,10 @@ def train(
     ] = False,
     data: Annotated[
         Literal["train", "train+val"],
-        Option("--data", help="Splits to train on: train, or train+val, which leaves nothing to validate on."),
+        Option(
+            "--data",
+            help="Splits to train on: train, or train+val, as with folds, which leaves nothing to validate on.",
+        ),
     ] = "train",
     whole: Annotated[
         bool, Option("--whole", help="Keep the weights of a frozen network with the models, and register them.")

@@ -530,7 +530,12 @@ class _CodedColumns:
             if len(alone):
                 more = f", as are {len(alone) - 1} others" if len(alone) > 1 else ""
                 problem = f"the value {quoted(values[alone[0]])} is in 1 of {len(codes)} rows alone{more}"
-                raise UserError(f"{path}: column {column!r}: {problem}. Is it a slip? Mend it, or take the row out")
+                hint = "Is it a slip? Mend it, or take the row out"
+                if len(alone) > 1 and all(text.replace(".", "", 1).removeprefix("-").isdigit() for text in values):
+                    hint = (
+                        "Measured numbers are divided into groups by data.bias_bins, into classes by data.target_bins"
+                    )
+                raise UserError(f"{path}: column {column!r}: {problem}. {hint}")
 
 
 def _code_columns(table: "pd.DataFrame", columns: Sequence[str], path: Path, gaps: bool = False) -> _CodedColumns:

@@ -302,7 +302,7 @@ def _configuration_choice_sentences(results: Results) -> Iterator[str]:
         yield (
             f"Configuration: the reference {origin['reference']} of the study `{origin['study']}`, which needs no "
             f"search: of {origin['trials']} configurations that were tried none was chosen over it; judged by "
-            f"{escape_markdown(str(origin['chosen_by']))}, on the validation split alone."
+            f"{escape_markdown(str(origin['chosen_by']).split(': ')[0])}, on the validation split alone."
         )
     elif "study" in origin:
         yield (

@@ -220,6 +220,15 @@ def test_a_label_that_one_row_has_is_refused(column, stray):
     assert load(frame).facts.classes == 2 + (column == "income")
 
 
+def test_measured_numbers_as_a_bias_are_no_slip():
+    frame = people()
+    frame["sex"] = [f"{10 + row / 7:.3f}" for row in range(len(frame))]
+    with pytest.raises(
+        UserError, match=r"as are 79 others\. Measured numbers are divided into groups by data\.bias_bins"
+    ):
+        load(frame)
+
+
 @pytest.mark.parametrize(("low", "high"), [(79, 1), (80, 0)])
 def test_rows_that_are_only_judged_may_have_a_class_once_or_not_at_all(low, high):
     load(people())
