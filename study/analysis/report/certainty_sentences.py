@@ -59,7 +59,8 @@ class BestAmongRivals(Statement):
         if against.undecided_trials:
             others = formatting.trial_numbers_text(against.undecided_trials)
             return f"Of {where}, {others} may be as good as {best.label_in_sentence}."
-        return f"{best.label.capitalize()} is the best of {where} (95% confidence)."
+        over = best.interval_over_text(best.spec.metric)
+        return f"{best.label.capitalize()} is the best of {where} (95% confidence over {over})."
 
 
 class DifferenceToRunnerUp(Statement):

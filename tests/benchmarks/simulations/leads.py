@@ -248,7 +248,7 @@ def the_best(configurations: int, number: int, draws: int, rng: np.random.Genera
         found = find_rivals(Results(spec, record(*told)))
         called.append(found is not None and not found.undecided_trials and found.best.trial_number != 1)
     truth = f"{configurations} configurations, another better by next to nothing; {number} seeds"
-    statement = "trial k is the best of those that ran on n seeds (95% confidence)"
+    statement = "trial k is the best of those that ran on n seeds (95% confidence over seeds)"
     return row(LEAD, statement, truth, "at most 5%", 0.0, 0.05, called)
 
 
