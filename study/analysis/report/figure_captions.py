@@ -107,7 +107,11 @@ def _rungs_text(spec: StudySpec) -> str:
     """Return what the dotted lines among learning curves are; nothing where there are none."""
     if spec.final_seeds is not None or not RungSchedule(spec.search.early_stopping, spec.epochs).rung_epochs:
         return ""
-    return " Dotted lines are the epochs at which trials are compared and the worse ones pruned."
+    in_full = "; the baseline runs in full" * (spec.search.baseline is not None)
+    return (
+        " Dotted lines are the epochs at which a trial is compared with those that reached them before it, and pruned "
+        f"where it is worse{in_full}."
+    )
 
 
 def reference_fit_count_text(spec: StudySpec) -> str:

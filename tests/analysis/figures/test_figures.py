@@ -521,3 +521,16 @@ def test_trials_of_one_epoch_have_no_curves():
     told = Results(quickstart(), record(Told("search", [0.5]), Told("search", [0.6])))
     assert FIGURES["learning_curves"](told) is None
     assert "in two epochs" in (why_figure_missing("learning_curves", told) or "")
+
+
+def test_the_caption_of_learning_curves_says_what_early_stopping_spares(writer):
+    study = writer()
+    study.trial("search", [0.5])
+    record = study.record()
+
+    def caption(*changes: str) -> str:
+        return figure_caption("learning_curves", Results(load_study("quickstart", changes), record))
+
+    assert caption().endswith("pruned where it is worse; the baseline runs in full.")
+    assert caption("search.baseline=null").endswith("pruned where it is worse.")
+    assert "pruned" not in caption("search.early_stopping={name: none}")
