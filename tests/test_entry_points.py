@@ -76,6 +76,7 @@ def test_what_cannot_be_used_is_told_where_it_is_asked_for_and_disturbs_nothing_
         "method.name=sprea",
         "search.space={method.name: {choices: [spread, half]}}",
         "search.space={method.name: {choices: [spread, sup_con]}};search.baseline={method.name: half}",
+        "data.severity=3",
     ]
     told = installed("-c", REFUSALS, *asked).splitlines()
     entry = "the entry point others.{} of stripes-and-more 0.3"
@@ -90,6 +91,8 @@ def test_what_cannot_be_used_is_told_where_it_is_asked_for_and_disturbs_nothing_
     assert "'sprea' given. Did you mean 'spread'?" in told[6]
     assert told[7].startswith("--set search.space={method.name: {choices: [spread, half]}}: search.space.method.name: ")
     assert f": search.baseline.method.name: 'half': {entry.format('half')} has no knobs" in told[8]
+    assert "data.severity: unknown key" in told[9]
+    assert "data.name with this key: " in told[9], "the data sets that cannot be loaded are passed over"
 
 
 @pytest.mark.slow

@@ -247,8 +247,10 @@ CATALOGUES_AND_KEYS: Mapping[str, tuple[Catalogue, Callable[[str], Container[str
 
 
 def _names_with_key(section: str, key: str) -> list[str]:
+    """Return the usable names of a section that have a key."""
     catalogue, keys = CATALOGUES_AND_KEYS[section]
-    return [name for name in catalogue.listed_names() if key in keys(name)]
+    usable = (name for name in catalogue.listed_names() if catalogue.why_unusable(name) is None)
+    return [name for name in usable if key in keys(name)]
 
 
 def dotted_keys_ending_in(name: str) -> list[str]:
