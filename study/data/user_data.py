@@ -320,10 +320,10 @@ def find_aligned_classes(
     if shape[0] < 2 or not cells.sum(1).all():
         return None
     shares = cells / cells.sum(1, keepdims=True)
-    by_chance = np.broadcast_to(shares.mean(0), shape)
-    is_own = (shares == shares.max(0)) & cells.any(0)
+    by_chance, seen = np.broadcast_to(shares.mean(0), shape), cells.any(0)
+    is_own = (shares == shares.max(0)) & seen
     is_own |= shares - by_chance >= MIN_ALIGNMENT_KAPPA * (1 - by_chance)
-    if not is_own.any(1).all() or is_own[:, cells.any(0)].all():
+    if not is_own.any(1).all() or is_own[:, seen].all():
         return None
     found, expected = (float((of * is_own).sum(1).mean()) for of in (shares, by_chance))
     if found - expected < MIN_ALIGNMENT_KAPPA * (1 - expected):
@@ -525,13 +525,15 @@ class _CodedColumns:
 
     def check_no_single_row_class(self, path: Path) -> None:
         """Refuse a class of one row, which cannot be both learned and measured and is most likely a typing error."""
+        import pandas as pd
+
         for column, codes, values in zip(self.column_names, self.codes_of_columns, self.texts_of_codes, strict=True):
             alone = np.flatnonzero(np.bincount(codes[codes >= 0]) == 1)
             if len(alone):
                 more = f", as are {len(alone) - 1} others" if len(alone) > 1 else ""
                 problem = f"the value {quoted(values[alone[0]])} is in 1 of {len(codes)} rows alone{more}"
                 hint = "Is it a slip? Mend it, or take the row out"
-                if len(alone) > 1 and all(text.replace(".", "", 1).removeprefix("-").isdigit() for text in values):
+                if len(alone) > len(values) / 2 and pd.to_numeric(pd.Series(values), errors="coerce").notna().all():
                     hint = (
                         "Measured numbers are divided into groups by data.bias_bins, into classes by data.target_bins"
                     )

@@ -301,8 +301,8 @@ def _configuration_choice_sentences(results: Results) -> Iterator[str]:
     elif "reference" in origin:
         yield (
             f"Configuration: the reference {origin['reference']} of the study `{origin['study']}`, which needs no "
-            f"search: of {origin['trials']} configurations that were tried none was chosen over it; judged by "
-            f"{escape_markdown(str(origin['chosen_by']).split(': ')[0])}, on the validation split alone."
+            f"search: of {origin['trials']} configurations that were tried none was chosen over it, on the validation "
+            f"split alone ({escape_markdown(str(origin['chosen_by']))})."
         )
     elif "study" in origin:
         yield (

@@ -83,6 +83,16 @@ def test_what_was_fitted_once_has_no_seeds() -> None:
     assert "seed" not in metrics
 
 
+def test_how_a_reference_was_chosen_is_told_with_its_whole_rule() -> None:
+    rule = "val/accuracy: what needs no search unless beaten by more than 0.5 standard errors where val/auc >= 0.6"
+    origin = {"study": "trees", "reference": "logistic_regression", "trials": 16, "chosen_by": rule}
+    spec = replace(final_training_spec(quickstart(), [1, 2], "birds"), origin=origin)
+    results = Results(spec, record(final(0.8, 1)))
+    card = model_card(results, described_model(results, [results.record.trials[0]]), dataset(), "birds")
+    told = "of 16 configurations that were tried none was chosen over it, on the validation split alone (" + rule + ")."
+    assert told in card.replace("\\", "")
+
+
 def test_what_differs_from_the_defaults_is_named() -> None:
     chosen = text(final(0.8, 1), final(0.7, 2)).partition("## How it was chosen")[2]
     told = chosen.split("\n\n")[1]
