@@ -121,7 +121,8 @@ class AccuracyTradeOff(Statement):
             told += f" There is no interval: {why}."
         if f"{self.split}/accuracy" in self.changes and (self.aligned_share or 0.0) > 0.5:
             told += (
-                f" Of these samples {self.aligned_share:.0%} agree with the bias: overall accuracy is mostly theirs."
+                f" Of the {self.split} split's samples {self.aligned_share:.0%} agree with the bias: overall "
+                "accuracy is mostly theirs."
             )
         return told
 

@@ -460,9 +460,9 @@ def test_overall_accuracy_is_told_with_the_share_of_samples_that_agree_with_the_
     found = traded()
     found.group_sample_counts = GroupSampleCounts.from_sizes({"test": [[40, 8], [6, 30]], "aligned": [0, 1]})
     told = str(only(AccuracyTradeOff, Results(AGAINST, found)))
-    assert told.endswith("Of these samples 83% agree with the bias: overall accuracy is mostly theirs.")
+    assert told.endswith("Of the test split's samples 83% agree with the bias: overall accuracy is mostly theirs.")
     found.group_sample_counts = GroupSampleCounts.from_sizes({"test": [[8, 40], [30, 6]], "aligned": [0, 1]})
-    assert "Of these samples" not in str(only(AccuracyTradeOff, Results(AGAINST, found)))
+    assert "agree with the bias: overall" not in str(only(AccuracyTradeOff, Results(AGAINST, found)))
 
 
 @pytest.mark.parametrize("interval", [(-0.112, -0.088), None])
